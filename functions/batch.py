@@ -1,7 +1,8 @@
-"""Lambda entry point of the batch worker, invoked by the messages of a queue.
+"""Lambda entry point of the workers of jobs, invoked by the messages of two queues.
 
-A message names a batch that has work to do. The worker tries steps of the batch until its time is
-nearly over, and then sends another message for the rest.
+A message names a job that has work to do: a batch or a background response. The worker tries steps
+of the job until its time is nearly over, and then sends another message for the rest. Responses
+have their own queue, so that they never wait for the lines of a batch.
 """
 
 import asyncio
@@ -13,21 +14,27 @@ from typing import Final, Protocol, TypedDict
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
+from tollgate.core.background import RESPONSE_PREFIX
 from tollgate.core.clock import Deadline, SystemClock
+from tollgate.engine.batches.worker import BatchWorker
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.ports.batches import BatchPlace
+from tollgate.web.background.running import BackgroundWorker
+from tollgate.wiring.background import wire_background_queue
+from tollgate.wiring.background_workers import wire_background_worker
 from tollgate.wiring.batch_stores import read_message, wire_batch_queue
 from tollgate.wiring.batches import wire_batch_worker
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import check_store
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
-# Reserved for settling the last lines, and for sending the next message.
+# Reserved for settling what runs, and for sending the next message.
 _RESERVE_S: Final = 30.0
 _DELAY_MAX_S: Final = 900
 
@@ -50,14 +57,14 @@ class Context(Protocol):
 
 
 def handler(event: Mapping[str, Sequence[Message]], context: Context) -> None:
-    """Run the batch that each message names."""
+    """Run the job that each message names."""
     for message in event["Records"]:
         left_s = context.get_remaining_time_in_millis() / 1_000 - _RESERVE_S
         asyncio.run(_work(read_message(message["body"]), left_s))
 
 
 async def _work(place: BatchPlace, left_s: float) -> None:
-    """Run steps of a batch, and send a message for the rest if any step was run.
+    """Run steps of a job, and send a message for the rest if any step was run.
 
     If this worker ran no step, another worker has all of them, and sends that message itself.
     """
@@ -67,9 +74,13 @@ async def _work(place: BatchPlace, left_s: float) -> None:
     async with AsyncExitStack() as stack:
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
-        files, queue = wire_files(_settings, stores, clock), wire_batch_queue(_settings, clock)
+        # Nobody waits, so the read costs no time of a caller; the queue keeps a refused message.
+        await check_store(stores)
+        is_response = place.batch_id.startswith(RESPONSE_PREFIX)
+        wire_queue = wire_background_queue if is_response else wire_batch_queue
+        files, queue = wire_files(_settings, stores, clock), wire_queue(_settings, clock)
         if files is None or queue is None:
-            raise RuntimeError("batches need a bucket and a queue")
+            raise RuntimeError("jobs need a bucket and a queue")
         await stack.enter_async_context(aclosing(files))
         await stack.enter_async_context(aclosing(queue))
 
@@ -81,11 +92,18 @@ async def _work(place: BatchPlace, left_s: float) -> None:
         gateways = wire_catalog_follower(
             _settings, stores.publications, gateway, clock=clock, journal=observation.journal
         )
-        worker = wire_batch_worker(_settings, stores, files, gateways, clock=clock)
+        worker: BatchWorker | BackgroundWorker | None
+        if is_response:
+            worker = wire_background_worker(
+                _settings, stores, gateways, clock=clock, journal=observation.journal
+            )
+        else:
+            worker = wire_batch_worker(_settings, stores, files, gateways, clock=clock)
         if worker is None:
             return
         wait_s = await worker.work(place, Deadline.within(clock, left_s))
-        _metrics.add_metric("BatchSteps", MetricUnit.Count, worker.steps)
+        name = "BackgroundSteps" if is_response else "BatchSteps"
+        _metrics.add_metric(name, MetricUnit.Count, worker.steps)
         _metrics.flush_metrics()
         if wait_s is not None and worker.steps:
             await queue.send(place, delay_s=min(ceil(wait_s), _DELAY_MAX_S))

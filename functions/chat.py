@@ -8,16 +8,20 @@ import gc
 # the collector again.
 gc.disable()
 import asyncio
+from collections.abc import Callable
+from typing import Final
 
 from msgspec import Struct
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import SystemClock
+from tollgate.core.dotted_names import DottedName
 from tollgate.engine.gateway import Gateway
 from tollgate.lambda_runtime.loop import Snapshot, report_init_error, run_loop
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
+from tollgate.stores.ports.batches import BackgroundServices
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import (
     FunctionSnapshot,
@@ -28,6 +32,11 @@ from tollgate.wiring.generation import (
 )
 from tollgate.wiring.observation import add_request_hooks, wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
+
+# Imported with the first background response.
+_WIRE_BACKGROUND: Final = DottedName[Callable[..., BackgroundServices | None]](
+    "tollgate.wiring.background:wire_queued_background"
+)
 
 
 class Function(Struct, frozen=True):
@@ -54,7 +63,12 @@ def wire_function(settings: Settings) -> Function:
     )
     app = add_request_hooks(
         wire_chat_app(
-            stores, gateways, wire_web_limits(settings), clock=clock, journal=observation.journal
+            stores,
+            gateways,
+            wire_web_limits(settings),
+            background=lambda: _WIRE_BACKGROUND()(settings, stores, clock),
+            clock=clock,
+            journal=observation.journal,
         ),
         settings,
         observation,

@@ -11,6 +11,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.exports import seal_audit_log, wire_exports
+from tollgate.wiring.item_versions import check_store
 from tollgate.wiring.stores import wire_stores
 
 configure_logging()
@@ -30,6 +31,7 @@ def handler(event: object, context: object) -> None:
 async def _close() -> tuple[int, int, int]:
     clock = SystemClock()
     async with aclosing(wire_stores(_settings, clock)) as stores:
+        await check_store(stores)
         closed = await wire_administration(_settings, stores, clock).activity.close_due()
         sealed = await seal_audit_log(_settings, stores, clock)
         exports = wire_exports(_settings, stores, clock) if _settings.daily_export else None

@@ -19,7 +19,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.stores.rules.reports import BrokenInvariant, WebhookReport
-from tollgate.wiring.item_versions import claim_store
+from tollgate.wiring.item_versions import check_store, claim_store
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
@@ -78,15 +78,19 @@ async def _sweep() -> None:
             _log.info("late uploads removed", extra={"fields": {"objects": removed}})
         woken = await upkeep.open_batches.wake()
         _log.info("workers of open batches woken", extra={"fields": {"batches": woken}})
+        woken = await upkeep.open_background.wake()
+        _log.info("workers of open responses woken", extra={"fields": {"responses": woken}})
 
 
 async def _send_webhooks() -> WebhookReport:
-    async with _upkeep() as (_, upkeep):
+    async with _upkeep() as (stores, upkeep):
+        await check_store(stores)
         return await upkeep.webhooks.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:
-    async with _upkeep() as (_, upkeep):
+    async with _upkeep() as (stores, upkeep):
+        await check_store(stores)
         return await upkeep.audit.run()
 
 

@@ -117,6 +117,7 @@ class Works:
             store=self.store,
             objects=self.objects,
             records=MemoryLineRecords(home.stores.books),
+            ledger=home.stores.ledger,
             keys=home.stores.keys,
             gateways=Always(home.gateway),
             ingresses=home.front.ingresses,
@@ -134,6 +135,7 @@ class Works:
                 store=fate.over(self.store),
                 objects=fate.over(self.objects),
                 records=fate.over(services.records),
+                ledger=fate.over(services.ledger),
                 gateways=Always(gateway),
             )
         return BatchWorker(services, lines_at_once=lines_at_once)

@@ -115,15 +115,15 @@ class Deployment:
     upstreams: Upstreams
     http: aiohttp.ClientSession
 
-    async def workspace(self) -> Workspace:
-        """A new workspace that no other test uses."""
+    async def workspace(self, **settings: Any) -> Workspace:
+        """A new workspace that no other test uses; `settings` are those of its inference key."""
         workspace_id = f"w-{os.urandom(6).hex()}"
         await self.administration.credits.grant(
             workspace_id, "first", GRANT_NANO_USD, "test", by=TESTER
         )
         return Workspace(
             id=workspace_id,
-            inference=await self._key(workspace_id, "inference"),
+            inference=await self._key(workspace_id, "inference", **settings),
             management=await self._key(workspace_id, "management"),
         )
 
@@ -178,7 +178,7 @@ class Deployment:
         assert balance.held_nano_usd == 0
         assert balance.available_nano_usd == GRANT_NANO_USD - spent_nano_usd
 
-    async def _key(self, workspace_id: str, role: KeyRole) -> Key:
+    async def _key(self, workspace_id: str, role: KeyRole, **settings: Any) -> Key:
         keys = self.administration.keys
         created = await keys.create(
             NewKey(
@@ -187,6 +187,7 @@ class Deployment:
                 role=role,
                 requests_per_minute=1_000_000,
                 burst=1_000_000,
+                **settings,
             ),
             by=TESTER,
         )
@@ -206,6 +207,7 @@ async def deployed(
     parameters: Mapping[str, str] | None = None,
     secrets_kms_key: str | None = None,
     queue: str | None = None,
+    answers_queue: str | None = None,
     in_flight_max: int = 1,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
@@ -220,7 +222,8 @@ async def deployed(
         for upstream in upstreams.each:
             await stack.enter_async_context(upstream)
         settings = _settings(dynamodb_url, directory, bucket, secrets_kms_key)
-        settings = settings.model_copy(update={"batch_queue_url": queue})
+        urls = {"batch_queue_url": queue, "background_queue_url": answers_queue}
+        settings = settings.model_copy(update=urls)
         stores = open_stores(settings, SystemClock())
         stack.push_async_callback(stores.aclose)
         await stores.create_tables()
@@ -309,6 +312,8 @@ def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[
         variables["TOLLGATE_SECRETS_KMS_KEY"] = settings.secrets_kms_key
     if settings.batch_queue_url is not None:
         variables["TOLLGATE_BATCH_QUEUE_URL"] = settings.batch_queue_url
+    if settings.background_queue_url is not None:
+        variables["TOLLGATE_BACKGROUND_QUEUE_URL"] = settings.background_queue_url
     if settings.objects_bucket is not None:
         variables["TOLLGATE_OBJECTS_BUCKET"] = settings.objects_bucket
     return variables

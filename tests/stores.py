@@ -1,8 +1,9 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -34,6 +35,8 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor, AuditEntry
 from tollgate.core.records.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
+from tollgate.stores.batches.batches import DynamoBatchStore
+from tollgate.stores.batches.queue import find_submissions
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
@@ -305,8 +308,17 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
+            find_waiting=find_waiting(client, tables, clock),
         ),
     )
+
+
+def find_waiting(
+    client: AwsCaller, tables: Tables, clock: Clock
+) -> Callable[[], Awaitable[frozenset[str]]]:
+    """The ids of the holds of submissions, as a sweeper asks for them."""
+    store = DynamoBatchStore(client, tables.core, ids=IdSource(clock), clock=clock)
+    return partial(find_submissions, store)
 
 
 async def fresh_tables(client: AwsCaller) -> Tables:

@@ -106,8 +106,11 @@ def _cached(name: str, lock: Path) -> Path:
 
 def _run(script: str, *arguments: str | Path) -> None:
     """Run one of the scripts with which `make` creates environments."""
+    # In a checkout, `make` uses the same environments with their own pip.
+    names = ("PYTHON",) if is_checkout() else ("PYTHON", "PIP_OF")
+    variables = (f"{name}={sys.executable}" for name in names)
     ended = subprocess.run(  # noqa: S603 - our own scripts, no caller's words
-        ["env", f"PYTHON={sys.executable}", part("environments") / script, *arguments],  # noqa: S607
+        ["env", *variables, part("environments") / script, *arguments],  # noqa: S607
         cwd=root(),
         capture_output=True,
         text=True,

@@ -103,6 +103,10 @@ class Settings(BaseSettings):
     """The maximum size of all files that one key may store."""
     batch_queue_url: str | None = None
     """SQS queue that wakes the batch function; if unset, servers look for open batches."""
+    background_queue_url: str | None = None
+    """SQS queue that wakes the batch function for background responses; if unset, servers look for
+    them.
+    """
     batch_lines_at_once: int = Field(default=8, ge=0, le=256)
     """Lines of batches that a process runs at a time; with 0, a server leaves batches to others."""
     sqs_endpoint_url: str | None = None

@@ -105,8 +105,8 @@ def test_a_key_is_changed_whole_and_what_changes_is_shown_first(
     assert [line.partition(":")[0] for line in shown] == [
         "Models",
         "Expires (UTC)",
-        "Tokens a minute",
-        "Days of responses",
+        "Tokens per minute",
+        "Days to store responses",
         "Limit of the day, $",
     ]
     assert "2 0.5" in shown[-1]

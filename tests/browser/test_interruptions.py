@@ -29,7 +29,7 @@ def test_the_link_that_skips_to_the_content_stays_in_the_view(visitor: Visitor) 
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     assert page.url.endswith("#/audit?actor=nobody")
-    page.get_by_text("No change matches.").wait_for()
+    page.get_by_text("No changes match.").wait_for()
 
 
 def test_a_session_that_ends_is_renewed_once_for_calls_side_by_side(

@@ -50,7 +50,7 @@ def test_c91_a_person_ends_a_session_of_their_own(visitor: Visitor, api: httpx2.
 
 def test_a_sign_in_that_was_not_begun_in_this_tab_is_refused(visitor: Visitor) -> None:
     visitor.page.goto(f"{visitor.host}/console/?code=stolen&state=forged")
-    visitor.page.get_by_text("This sign-in was not begun in this tab.").wait_for()
+    visitor.page.get_by_text("This sign-in did not begin in this tab.").wait_for()
     assert visitor.page.url == f"{visitor.host}/console/"
     assert visitor.page.evaluate("sessionStorage.length") == 0
 
@@ -86,7 +86,7 @@ def test_finance_closes_a_month_without_a_terminal(
         amounts = [Decimal(row["amount"]) for row in csv.DictReader(opened)]
     assert sum(amounts[:-1]) == amounts[-1] == closing
     with page.expect_download() as saved:
-        visitor.press("Save as a page to print")
+        visitor.press("Save as a printable page")
     assert saved.value.suggested_filename == f"statement-default-{statement['month']}.html"
 
 

@@ -21,9 +21,10 @@ VIEWS = {
     "spend?month=2026-01": "The records of 2026-01 have expired.",
     "generations": "test/echo",
     "generations?live=1": "Live:",
-    "generations?model=nobody": "No generation matches.",
+    "generations?model=nobody": "No generations match.",
     "generation?id=SERVED": "Input",
     "generation?id=FAILED": "provider_rate_limit",
+    "batches": "of 2 lines",
     "keys": "search production",
     "teams": "Add a member …",
     "statement": "Closing balance",
@@ -31,9 +32,9 @@ VIEWS = {
     "models?find=test/echo": "test/echo:429",
     "models?id=test/fallback": "Endpoints of",
     "routing?model=test/fallback": "test/fallback",
-    "playground": "Most output tokens",
+    "playground": "Maximum output tokens",
     "audit": "key.create",
-    "audit?target=nobody": "No change matches.",
+    "audit?target=nobody": "No changes match.",
 }
 THEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844}

@@ -1,5 +1,7 @@
 """What the views show: keys with traffic that was served and refused, and texts that are markup."""
 
+import json
+
 import httpx2
 
 _MARKUP = "<img src=x onerror=\"window.owned='%s'\"><script>window.owned=1</script>{{7*7}}"
@@ -65,4 +67,31 @@ def make_traffic(api: httpx2.Client) -> dict[str, str]:
             )
             answers.setdefault(outcome, answer.headers.get("x-generation-id", ""))
     assert all(answers.values())
+    make_batch(api, secrets[0])
     return answers
+
+
+def make_batch(api: httpx2.Client, secret: str) -> None:
+    """A batch of one line that is served and one that is refused."""
+    lines = b"".join(
+        json.dumps(
+            {
+                "custom_id": model,
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": {"model": model, "messages": [{"role": "user", "content": "Hello"}]},
+            }
+        ).encode()
+        + b"\n"
+        for model in ("test/echo", "test/echo:429")
+    )
+    bearer = {"authorization": f"Bearer {secret}"}
+    sent = {"file": ("lines.jsonl", lines)}
+    file = api.post("files", files=sent, data={"purpose": "batch"}, headers=bearer).json()
+    batch = {
+        "input_file_id": file["id"],
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+        "metadata": {"job": attack("metadata")[:200]},
+    }
+    assert api.post("batches", json=batch, headers=bearer).status_code == 200

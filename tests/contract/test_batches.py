@@ -62,7 +62,7 @@ async def test_c83_a_batch_is_found_in_its_workspace_alone(stores: Stores) -> No
     assert await store.get(place_of(batch)) == batch
     assert await store.get(BatchPlace("other", batch.id)) is None
     assert await store.get(BatchPlace("acme", "batch_none")) is None
-    assert list(await store.open_batches()) == [place_of(batch)]
+    assert list(await store.open_jobs()) == [place_of(batch)]
 
 
 async def test_c83_a_batch_goes_through_its_steps_and_is_no_longer_open(stores: Stores) -> None:
@@ -100,7 +100,7 @@ async def test_c83_a_batch_goes_through_its_steps_and_is_no_longer_open(stores: 
         5,
     )
     assert await store.get(place_of(batch)) == ended
-    assert not await store.open_batches()
+    assert not await store.open_jobs()
 
 
 async def test_c83_changes_at_once_are_all_applied(stores: Stores) -> None:

@@ -32,10 +32,12 @@ from tollgate.core.webhooks import WebhookSettings
 from tollgate.http1.egress import Egress
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
+from tollgate.stores.records.answer_cache import ObjectAnswerCache
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.rules.level_settings import MemberSettings
 from tollgate.stores.subjects.erasure import ErasureRounds
+from tollgate.stores.subjects.jobs import JobErasure
 from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.preservation import Preservation
 from tollgate.stores.subjects.stored import StoredRecords
@@ -87,8 +89,15 @@ class Place:
             files=self.files,
             clock=dynamo.clock,
         )
+        jobs = JobErasure(
+            dynamo.client,
+            dynamo.tables,
+            dynamo.subjects,
+            objects=self.objects,
+            clock=dynamo.clock,
+        )
         return ErasureRounds(
-            dynamo.subjects, self.records(logs), people, self.objects, clock=dynamo.clock
+            dynamo.subjects, self.records(logs), people, self.objects, jobs=jobs, clock=dynamo.clock
         )
 
     def preservation(self) -> Preservation:
@@ -154,11 +163,16 @@ async def test_c99_an_erased_user_is_in_no_record_and_its_content_is_gone(
         claim = Claim(workspace_id="acme", key_hash=record.id, body_hash="b", request_id=record.id)
         await place.answers.claim(claim)
         await place.answers.keep(claim, b"secret")
+    await ObjectAnswerCache(place.objects).put("acme", "0a1b", b"secret")
+    await ObjectAnswerCache(place.objects).put("rival", "0a1b", b"secret")
     dynamo.clock.now = MIDNIGHT_S + 7_200
 
     proof = await place.erase(EVE)
     assert proof.finished_s is not None
-    assert proof.erased == {"answers": 2, "records": 2}
+    # Nobody knows whose a cached answer is.
+    assert proof.erased == {"answers": 3, "jobs": 0, "records": 2}
+    assert await ObjectAnswerCache(place.objects).get("rival", "0a1b") == b"secret"
+    await ObjectAnswerCache(place.objects).clear("rival")
     assert proof.days == ("2026-11-12", "2026-11-21")
     assert proof.subject.id == sha256(b"eve@acme").hexdigest()
     assert proof.backups_until_s == proof.finished_s + BACKUPS_S
@@ -247,6 +261,7 @@ async def test_c99_a_member_who_left_leaves_money_and_an_id(
     assert proof.erased == {
         "answers": 0,
         "files": 1,
+        "jobs": 0,
         "keys": 2,
         "members": 1,
         "records": 1,

@@ -247,3 +247,81 @@ ROUND_MUTANTS: Final = (
         instead="record = lost_record(expired)",
     ),
 )
+
+# Bugs of lines that a provider runs in batches of its own; each is shown by a test.
+SUBMISSION_MUTANTS: Final = (
+    Mutant(
+        name="submitted again by the next worker",
+        shown_by="may_die",
+        path="engine/batches/submissions.py",
+        text="            return await self._recover(submission)\n",
+        instead="            self.submission = None\n",
+    ),
+    Mutant(
+        name="given up without looking for it",
+        shown_by="acceptance_got_lost",
+        path="engine/batches/submissions.py",
+        text="            if batches is not None:\n                batch_id = await batches.find(",
+        instead="            if batches is None:\n                batch_id = await batches.find(",
+    ),
+    Mutant(
+        name="a batch that is accepted too late goes on",
+        shown_by="frozen",
+        path="engine/batches/submissions.py",
+        text="            await batches.cancel(batch_id)\n        return _POLL_MIN_S",
+        instead="            pass\n        return _POLL_MIN_S",
+    ),
+    Mutant(
+        name="only what this try ran is charged",
+        shown_by="may_die",
+        path="engine/batches/pieces.py",
+        text="for it in whole if it.custom_id in ids)",
+        instead="for it in outcomes if isinstance(it, LineResult) and it.custom_id in ids)",
+    ),
+    Mutant(
+        name="finished without settling",
+        shown_by="half_the_price",
+        path="engine/batches/pieces.py",
+        text="            await self.submitted.settle(submitted, sum(costs))\n",
+        instead="            _ = sum(costs)\n",
+    ),
+    Mutant(
+        name="lines of tries that only waited are lost",
+        shown_by="may_die",
+        path="engine/batches/answered_lines.py",
+        text="            await self._keep(record)\n        else:",
+        instead="            pass\n        else:",
+    ),
+)
+
+# Bugs of the workers of background responses; each is shown by a unit test.
+BACKGROUND_MUTANTS: Final = (
+    Mutant(
+        name="a dead worker's generation is not decided",
+        shown_by="without_its_lease",
+        path="web/background/running.py",
+        text="record = await records.decide(lost)",
+        instead="record = lost",
+    ),
+    Mutant(
+        name="billed before the answer is stored",
+        shown_by="may_die",
+        path="web/background/answering.py",
+        text="                await self._store(record)\n            except",
+        instead="                pass\n            except",
+    ),
+    Mutant(
+        name="a stream that is cancelled is free",
+        shown_by="cancelled_stream",
+        path="web/background/running.py",
+        text="lambda: self._is_cancelled or self._job.streams",
+        instead="lambda: False",
+    ),
+    Mutant(
+        name="an answer that was read begins again",
+        shown_by="does_not_begin_again",
+        path="web/background/running.py",
+        text="if is_lost and await self._parts",
+        instead="if not earlier and await self._parts",
+    ),
+)

@@ -29,11 +29,12 @@ BATCH_TIMEOUT_S: Final = 900
 
 @dataclass(frozen=True)
 class Workers:
-    """A deployment with the queue of batches, whose messages the test passes on."""
+    """A deployment with the queues of jobs, whose messages the test passes on."""
 
     deployment: Deployment
     sqs: Any
     url: str
+    answers_url: str
 
     async def start(self, name: str, timeout_s: int) -> Function:
         variables = environment(self.deployment.settings, endpoint_url=self.deployment.proxy.url)
@@ -47,14 +48,13 @@ class Workers:
             task_root=FUNCTIONS,
         )
 
-    async def messages(self) -> list[Any]:
-        received = await asyncio.to_thread(self.sqs.receive_message, QueueUrl=self.url)
+    async def messages(self, url: str | None = None) -> list[Any]:
+        url = url or self.url
+        received = await asyncio.to_thread(self.sqs.receive_message, QueueUrl=url)
         found: list[Any] = received.get("Messages", [])
         for each in found:
             handle = each["ReceiptHandle"]
-            await asyncio.to_thread(
-                self.sqs.delete_message, QueueUrl=self.url, ReceiptHandle=handle
-            )
+            await asyncio.to_thread(self.sqs.delete_message, QueueUrl=url, ReceiptHandle=handle)
         return found
 
 
@@ -73,8 +73,11 @@ async def workers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wor
             aws_secret_access_key="test",
         )
         queue = sqs.create_queue(QueueName="batches")["QueueUrl"]
-        async with deployed(url, folder, bucket=BUCKET, queue=queue) as running:
-            yield Workers(running, sqs, queue)
+        answers = sqs.create_queue(QueueName="background")["QueueUrl"]
+        async with deployed(
+            url, folder, bucket=BUCKET, queue=queue, answers_queue=answers
+        ) as running:
+            yield Workers(running, sqs, queue, answers)
 
 
 async def test_c83_a_message_of_the_queue_runs_a_batch(workers: Workers) -> None:
@@ -108,11 +111,49 @@ async def test_c83_the_sweeper_wakes_the_workers_of_open_batches(workers: Worker
         assert batch.id in message["Body"]
 
 
+async def test_c84_a_message_of_the_queue_answers_a_background_response(workers: Workers) -> None:
+    deployment = workers.deployment
+    workspace = await deployment.workspace(response_days=7)
+    function = await workers.start("batch", BATCH_TIMEOUT_S)
+    async with deployment.client(workspace.inference) as client:
+        queued = await client.responses.create(
+            model="test/echo", input="Say it again.", background=True
+        )
+        assert queued.status == "queued"
+        [message] = await workers.messages(workers.answers_url)
+        # A message that is delivered twice does nothing twice.
+        for _ in range(2):
+            invocation = function.invoke({"Records": [{"body": message["Body"]}]})
+            await invocation.finished.wait()
+            assert invocation.error is None, function.log
+        answered = await client.responses.retrieve(queued.id)
+        assert (answered.status, answered.id) == ("completed", queued.id)
+        assert answered.output_text
+        stream = await client.responses.create(
+            model="test/echo", input="Say it again.", background=True, stream=True
+        )
+        first = await anext(stream)
+        assert first.type == "response.created"
+        await stream.close()
+        [message] = await workers.messages(workers.answers_url)
+        invocation = function.invoke({"Records": [{"body": message["Body"]}]})
+        await invocation.finished.wait()
+        resumed = await client.responses.retrieve(
+            first.response.id, stream=True, starting_after=first.sequence_number
+        )
+        kinds = [event.type async for event in resumed]
+        assert (kinds[0], kinds[-1]) == ("response.queued", "response.completed")
+        waiting = await client.responses.create(model="test/echo", input="Wait.", background=True)
+        assert (await client.responses.cancel(waiting.id)).status == "cancelled"
+        assert len(await workers.messages(workers.answers_url)) == 1
+        await client.responses.delete(waiting.id)
+
+
 async def test_no_function_was_refused_anything_and_only_these_wake_workers(
     workers: Workers,
 ) -> None:
     proxy = workers.deployment.proxy
     assert proxy.take_refusals() == []
     senders = {name for name, access in proxy.accesses if access.action == "sqs:SendMessage"}
-    assert senders == {"api", "sweeper"}
+    assert senders == {"api", "chat", "sweeper"}
     assert "batch" not in without_batches(proxy.roles)

@@ -127,10 +127,10 @@ async def test_c83_openais_sdk_runs_a_batch_under_serve(
         served(deployment, TOLLGATE_OBJECTS_FOLDER=str(tmp_path)) as server,
         sdk(server, workspace) as client,
     ):
-        batch = await create(client, 40)
+        batch = await create(client, 12)
         assert (batch.status, batch.metadata) == ("validating", {"job": "nightly"})
         batch = await ended(client, batch.id)
-        await check_once(deployment, workspace, client, batch, 40)
+        await check_once(deployment, workspace, client, batch, 12)
         assert [it.id for it in (await client.batches.list()).data] == [batch.id]
         assert (await client.batches.cancel(batch.id)).status == "completed"
 

@@ -78,7 +78,7 @@ def test_c100_a_file_is_planned_applied_and_then_needs_nothing(
     file.write_text(FILE.replace("month: 500", "month: 300"), encoding="utf-8")
     comment = run(server, "access", "plan", "--markdown", str(file))
     assert comment.returncode == 2
-    assert comment.stdout.startswith("<!-- tollgate-access-plan -->\n### Access plan for `default`")
+    assert comment.stdout.startswith("<!-- tollgate-access-plan label=access:changes -->\n")
     assert "| limits of teams, month |" in comment.stdout
     assert "- team  atlas  limits month $500.00 → $300.00" in comment.stdout
     printed(server, "workspaces", "update", "default", "--no", "budget")

@@ -64,7 +64,10 @@ def test_c64_a_month_is_closed_in_a_terminal(server: LocalServer, tmp_path: Path
     balance = json.loads(printed(finance, "credits", "show", "--json"), parse_float=Decimal)
     assert amounts[-1] == balance["available"] + balance["held"] - balance["credit_limit"]
     table = on_screen(finance, "statement", "--month", month, columns=140)
-    assert any(line.startswith("closing_balance") for line in table)
+    balance_table = dict(line.split() for line in table[1 : table.index("")])
+    names = ("opening_balance", "grants", "payments", "adjustments", "usage")
+    moves = [Decimal(balance_table[name]) for name in names if name in balance_table]
+    assert sum(moves) == Decimal(balance_table["closing_balance"]) == amounts[-1]
     assert any(line.startswith("test/echo") for line in table)
     assert f"{month} is not closed: figures may still change." in table
     page = printed(finance, "statement", "--html")

@@ -6,6 +6,7 @@ Keeps C96.
 import asyncio
 import json
 import subprocess
+import sys
 from contextlib import aclosing
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.functional.test_publish import file, stack
 from tests.local_server import ROOT, TOLLGATE
 from tests.local_server import environment as plain
 from tests.ministack import ministack_url
+from tests.nightly import first
 from tests.stores import REGION, DynamoStores
 from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
@@ -65,6 +67,42 @@ def test_c96_a_downgrade_across_a_change_of_items_refuses(
     said = f"A newer release has stored items of version {READ + 1}"
     assert said in ended.stdout
     assert "Traceback" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("function", "event"),
+    first(
+        1,
+        [
+            ("rollup", {}),
+            ("sweeper", {}),
+            ("sweeper", {"task": "webhooks"}),
+            ("sweeper", {"task": "audit"}),
+            ("batch", {"Records": [{"body": '{"workspace_id":"acme","batch_id":"b"}'}]}),
+        ],
+    ),
+    ids=lambda it: it if isinstance(it, str) else None,
+)
+def test_c96_a_function_that_no_caller_waits_for_refuses_newer_items(
+    ministack_url: str, function: str, event: dict[str, object]
+) -> None:
+    run = (
+        f"import json, {function}\nclass Context:\n"
+        "    def get_remaining_time_in_millis(self): return 900_000\n"
+        f"{function}.handler(json.loads({json.dumps(event)!r}), Context())"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", run],
+        cwd=ROOT / "functions",
+        env=plain() | asyncio.run(newer_store(ministack_url)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stdout
+    refusal = ended.stderr.splitlines()[-1]
+    assert refusal.startswith("tollgate.core.errors.NewerItems: A newer release has stored items")
 
 
 def test_c96_a_deploy_of_an_older_release_refuses(stack: Settings, tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def test_the_workflows_use_the_action_of_this_version(repository: Path) -> None:
             assert "environment" in job
             assert step["uses"] == action
             inputs |= step["with"].keys()
-    assert inputs == {"run", "key-variables", "url", "key", "publish-role", "region"}
+            if step["with"]["run"] == "${{ matrix.run }}":  # refresh, upgrade
+                assert step["with"]["source"] == "acme/tollgate"
+    assert inputs == {"run", "source", "key-variables", "url", "key", "publish-role", "region"}
 
 
 def test_its_stages_are_those_of_this_repository_without_a_template(repository: Path) -> None:

@@ -29,6 +29,10 @@ SCHEMA: Final = "infra/schema/routing.v1.json"
 DEARER: Final = BEFORE.replace("input: 2.2, output: 11", "input: 4.4, output: 22").replace(
     "checked: 2026-11-21", "checked: 2026-11-30", 1
 )
+LINK: Final = (
+    "# yaml-language-server: $schema=https://raw.githubusercontent.com/acme/tollgate/v{}/infra/schema"
+    "/routing.v1.json\n"
+)
 GH: Final = """\
 #!/bin/sh
 printf '%s\\n' "$*" >> "$HOME/gh.txt"
@@ -58,6 +62,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pin = f"{{ release: {catalog.day}, sha256: {catalog.sha256} }}"
     parts = "[tollgate:openai, tollgate:anthropic, tollgate:bedrock]"
     own = own.replace("version: 1\n", f"version: 1\ninclude: {parts}\ncatalog: {pin}\n", 1)
+    own = LINK.format(CURRENT) + own
     (folder / "routing.yaml").write_text(own)
     release(tmp_path, "9.1.0")
     monkeypatch.chdir(folder)
@@ -132,6 +137,8 @@ def test_c96_an_upgrade_is_one_number_and_states_its_effects(repository: Path) -
         assert f"{name.replace('_', '-')}==9.1.0 \\\n    --hash=sha256:{digest}\n" in text
     lock = (ROOT / "infra" / "environments" / "run.txt").read_text()
     assert text.endswith(re.sub(r"^ *#.*\n", "", lock, flags=re.MULTILINE))
+    # Editors check the file by the schema of the new version.
+    assert (repository / "routing.yaml").read_text().startswith(LINK.format("9.1.0"))
 
 
 @pytest.mark.nightly

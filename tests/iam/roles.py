@@ -51,8 +51,9 @@ class Resources:
             return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}"
         if logical_id.endswith("Logs"):
             return f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:{logical_id}:*"
-        if logical_id == "BatchQueue":
-            return f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:batches"
+        if logical_id.endswith("Queue"):
+            name = {"BatchQueue": "batches", "BackgroundQueue": "background"}[logical_id]
+            return f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{name}"
         return {"ObjectsBucket": f"arn:aws:s3:::{self.settings.objects_bucket}"}[logical_id]
 
     def resolve(self, value: Any) -> Any:

@@ -65,6 +65,12 @@ async def leave_an_event(stores: Stores, settings: Settings, workspace_id: str) 
     assert (await rounds.run()).failed
 
 
+async def store_an_answer(stores: Stores, workspace_id: str) -> None:
+    """Store an answer that the workspace deletes."""
+    assert stores.answer_cache is not None
+    await stores.answer_cache.put(workspace_id, "0a1b", b"{}")
+
+
 async def run_on_schedule(deployment: Deployment, scheduled: Mapping[str, str]) -> None:
     """Run the sweeper, webhooks, the roll-up and then the audit, as their schedules do."""
     variables = environment(deployment.settings, endpoint_url=deployment.proxy.url)

@@ -22,7 +22,7 @@ from tests.deployment import (
 )
 from tests.documents import pdf, stream
 from tests.iam.refused_keys import refuse_keys
-from tests.iam.schedules import leave_work, run_on_schedule
+from tests.iam.schedules import leave_work, run_on_schedule, store_an_answer
 from tests.iam.searches import search_the_web, searching_at
 from tests.stores import an_entry
 from tests.unit.ingress.recordings import wav
@@ -79,6 +79,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
 REFUSED: Final = {"error": {"message": "no such key"}}
 UPLOAD: Final = ("POST", "/v1/files")
 PUBLIC_ROUTES: Final = ("/v1/models", "/v1/health/live", "/v1/health/ready", "/v1/openapi.json")
+QUEUED = {"background": True}
 
 
 async def tour(
@@ -105,6 +106,7 @@ async def tour(
         FILE_ID: await store_files(deployment, workspace),
         UPLOAD_ID: await upload_in_parts(deployment, workspace),
     }
+    await store_an_answer(deployment.stores, workspace.id)
     await call_every_route(deployment, workspace, stored)
     await leave_work(deployment)
     await run_on_schedule(deployment, scheduled)
@@ -158,8 +160,7 @@ async def read_documents(deployment: Deployment, workspace: Workspace) -> None:
     large = pdf(["Hello"], further={6: stream(os.urandom(INLINE_BYTES_MAX))})
     file_id = await send_file(deployment, workspace, large, "large.pdf")
     for part in ({"file_data": small}, {"file_id": file_id}):
-        content = [{"type": "file", "file": part}]
-        body = ECHO | {"messages": [{"role": "user", "content": content}]}
+        body = ECHO | {"messages": [{"role": "user", "content": [{"type": "file", "file": part}]}]}
         answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
         assert answer.status == 200, answer.body
 
@@ -176,8 +177,9 @@ async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
             answer = await said.json()
             assert (said.status, answer.get("store")) == (200, True), answer
         fields = {"previous_response_id": answer["id"]}
-    async with deployment.http.post(f"{url}/compact", headers=headers, json=body) as compacted:
-        assert compacted.status == 200, await compacted.text()
+    for path in (url, f"{url}/compact"):
+        async with deployment.http.post(path, headers=headers, json=body | QUEUED) as said:
+            assert said.status == 200, await said.text()
     return str(answer["id"])
 
 

@@ -64,6 +64,7 @@ def test_what_one_target_leaves_out_the_other_runs() -> None:
         assert run[run.index("-m") + 1].split(" or ")[0] == "nightly"
 
 
+@pytest.mark.nightly
 def test_a_file_stays_in_one_process() -> None:
     """What a file starts is started once: pytest-dev/pytest-xdist#1386 spread it without a word."""
     flags = ("-p", "xdist.plugin", "--numprocesses", "2", "--dist", "loadgroup", "-v")

@@ -169,6 +169,20 @@ def test_c97_the_image_has_the_wheel_runs_without_privileges_and_asks_for_its_he
     assert ("GET", path) in ACCESS
 
 
+def test_c97_programs_of_python_that_a_command_runs_are_installed_with_it() -> None:
+    run = {
+        name
+        for folder in ("functions/tollgate/cli", "infra/artefact")
+        for file in (ROOT / folder).rglob("*.py")
+        for name in re.findall(r'"-m", "([a-z]+)"', file.read_text())
+    }
+    # `uvx --from tollgate-llm tollgate init` has an environment without pip.
+    assert run <= {
+        re.split(r"\W", each)[0] for each in SLIM["project"]["optional-dependencies"]["server"]
+    }
+    assert "pip" in run
+
+
 @pytest.mark.parametrize("module", OF_CLIENTS)
 def test_c97_a_clients_command_needs_none_of_the_servers_libraries(module: str) -> None:
     names = ["tollgate.cli.main", f"tollgate.cli.{module}"]

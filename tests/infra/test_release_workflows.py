@@ -134,6 +134,72 @@ def test_c97_wheels_with_other_bytes_fail_the_release(
     assert compare("theirs") == 1
 
 
+PRINTS: Final = """\
+#!/bin/sh
+echo "${0##*/} $*" >> "$CALLED"
+case "$1 $2" in
+"login "*) cat >> "$CALLED";;
+"image inspect") echo "ghcr.io/acme/tollgate@sha256:abc";;
+"-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/uv";;
+esac
+"""
+RIGHTFUL: Final = {
+    "release": """\
+gh release create v1.2.0 dist/a.whl dist/b.zip --draft --generate-notes --verify-tag
+""",
+    "image": """\
+docker login ghcr.io --username me --password-stdin
+secretdocker load --input image.tar
+docker tag tollgate ghcr.io/acme/tollgate:1.2.0
+docker push ghcr.io/acme/tollgate:1.2.0
+docker image inspect --format {{index .RepoDigests 0}} ghcr.io/acme/tollgate:1.2.0
+name=ghcr.io/acme/tollgate
+digest=sha256:abc
+""",
+    "publish": """\
+python3 -m venv TEMP/publish
+python -m pip install --quiet --no-deps --require-hashes --only-binary :all: \
+--requirement infra/environments/publish.txt
+uv publish --trusted-publishing always dist/a.whl
+""",
+}
+
+
+@pytest.mark.parametrize("name", RIGHTFUL)
+def test_c97_the_script_of_a_job_with_rights_calls_only_these_tools(
+    tmp_path: Path, name: str
+) -> None:
+    (step,) = (each for each in JOBS[name]["steps"] if "run" in each)
+    for tool in ("docker", "gh", "python3"):
+        (tmp_path / tool).write_text(PRINTS)
+        (tmp_path / tool).chmod(0o755)
+    (tmp_path / "dist").mkdir()
+    for file in ("a.whl", "b.zip"):
+        (tmp_path / "dist" / file).touch()
+    known = {"TOKEN": "secret", "ACTOR": "me", "REPOSITORY": "Acme/Tollgate", "TAG": "v1.2.0"}
+    stated = {key: known.get(key, "") for key in step.get("env", {})}
+    called, output = tmp_path / "called", tmp_path / "output"
+    output.touch()
+    ended = subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        cwd=tmp_path,
+        env=stated
+        | {
+            "CALLED": str(called),
+            "GITHUB_OUTPUT": str(output),
+            "PATH": f"{tmp_path}:/usr/bin:/bin",
+            "RUNNER_TEMP": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (called.read_text() + output.read_text()).replace(str(tmp_path), "TEMP") == (
+        RIGHTFUL[name]
+    )
+
+
 def test_the_audit_only_reads_and_runs_each_week() -> None:
     assert AUDIT["permissions"] == {"contents": "read"}
     assert "permissions" not in LOOK_UP

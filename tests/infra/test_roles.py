@@ -27,6 +27,12 @@ OIDC_SECRET: Final = (
     "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
     "tollgate/oidc-??????"
 )
+WORKS_ON_QUEUE: Final = {
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:ReceiveMessage",
+    "sqs:SendMessage",
+}
 
 PERMISSIONS: Final = {
     "ChatRole": {
@@ -38,7 +44,7 @@ PERMISSIONS: Final = {
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
         },
-        "CoreTable where pk begins with E#": {"dynamodb:PutItem"},
+        "CoreTable where pk begins with B#, BATCHES, E#": {"dynamodb:PutItem"},
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
         "CoreTable where pk begins with T#M#, T#W#": {"dynamodb:PutItem"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
@@ -50,6 +56,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
         "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
+        "BackgroundQueue": {"sqs:SendMessage"},
     },
     "ApiRole": {
         "ApiLogs": LOGS,
@@ -76,6 +83,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/files/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/answers/*/cached/*": {"s3:DeleteObject"},
         "ObjectsBucket": {"s3:ListBucket"},
         "SecretsKey": {"kms:Decrypt", "kms:Encrypt"},
         "BatchQueue": {"sqs:SendMessage"},
@@ -91,13 +99,11 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/batches/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
+        "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
+        "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
-        "BatchQueue": {
-            "sqs:DeleteMessage",
-            "sqs:GetQueueAttributes",
-            "sqs:ReceiveMessage",
-            "sqs:SendMessage",
-        },
+        "BackgroundQueue": WORKS_ON_QUEUE,
+        "BatchQueue": WORKS_ON_QUEUE,
     },
     "SweeperRole": {
         "SweeperLogs": LOGS,
@@ -118,6 +124,7 @@ PERMISSIONS: Final = {
         "ObjectsBucket": {"s3:ListBucket"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject"},
         "SecretsKey": {"kms:Decrypt"},
+        "BackgroundQueue": {"sqs:SendMessage"},
         "BatchQueue": {"sqs:SendMessage"},
     },
     "ReaderRole": {
@@ -140,7 +147,7 @@ PERMISSIONS: Final = {
     },
     "RollupRole": {
         "RollupLogs": LOGS,
-        "CoreTable": {"dynamodb:PutItem", "dynamodb:Query"},
+        "CoreTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
         "GenerationsTable": {"dynamodb:Query"},
     },
 }
@@ -352,7 +359,7 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.roles.items():
         for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            for prefix in STORED:
+            for prefix in ("answers/*/cached", *STORED):
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             # Requests name no project, and the models are exact.
             exact = re.sub(r"(?<=:project/)\*(?= for )", "", exact)

@@ -178,7 +178,7 @@ def test_memory_is_a_parameter(stack: Stack) -> None:
         for name, it in stack.functions.items()
         if isinstance(it["MemorySize"], dict)
     }
-    # Decision 169.
+    # Decision 212.
     assert memory == {"ChatFunction": 512, "ApiFunction": 1024}
 
 

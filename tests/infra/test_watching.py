@@ -28,6 +28,7 @@ ROLLUP: Final = [{"Name": "FunctionName", "Value": {"Ref": "RollupFunction"}}]
 BATCH_FAILURES: Final = [
     {"Name": "QueueName", "Value": {"Fn::GetAtt": ["BatchFailures", "QueueName"]}}
 ]
+ANSWERS: Final = [{"Name": "QueueName", "Value": {"Fn::GetAtt": ["BackgroundQueue", "QueueName"]}}]
 OF_THE_SWEEPER: Final = [{"Name": "service", "Value": "sweeper"}]
 # Metrics that AWS keeps: "Amazon API Gateway dimensions and metrics", "Types of metrics for
 # Lambda functions" and "Available CloudWatch metrics for Amazon SQS", 2026-11-27.
@@ -39,6 +40,8 @@ OF_AWS: Final = {
     ("AWS/Lambda", "Duration"),
     ("AWS/Lambda", "Errors"),
     ("AWS/Lambda", "Throttles"),
+    ("AWS/SQS", "ApproximateAgeOfOldestMessage"),
+    ("AWS/SQS", "ApproximateNumberOfMessagesNotVisible"),
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
 }
 
@@ -143,6 +146,7 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
             BATCH_FAILURES,
             1,
         ),
+        "ResponsesWaitAlarm": ("AWS/SQS", "ApproximateAgeOfOldestMessage", ANSWERS, 1800),
         "RollupErrorsAlarm": ("AWS/Lambda", "Errors", ROLLUP, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
         "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),
@@ -235,8 +239,8 @@ def test_every_widget_is_of_this_region(stack: Stack) -> None:
 def test_the_dashboard_refers_to_this_stack_only(stack: Stack) -> None:
     (dashboard,) = stack.properties("AWS::CloudWatch::Dashboard").values()
     references = set(re.findall(r"\$\{([^}]+)\}", dashboard["DashboardBody"]["Fn::Sub"]))
-    known = {"AWS::Region", "AWS::StackName"} | set(stack.template["Resources"])
-    assert references <= known
+    known = {"AWS::Region", "AWS::StackName", "Api"} | set(stack.template["Resources"])
+    assert {it.partition(".")[0] for it in references} <= known
 
 
 def test_deployments_are_tagged() -> None:

@@ -105,19 +105,23 @@ def test_c93_nothing_of_a_pull_request_is_run_beside_a_secret() -> None:
         if "proposed" in each.get("working-directory", ""):
             assert re.fullmatch(r'bash "\$GITHUB_ACTION_PATH/\w+\.sh"', each["run"])
     planned = [it for it in STEPS if it.get("working-directory") == "proposed"]
-    assert [it["name"] for it in planned] == ["Check the pull request", "Plan"]
-    for script in (ACTION_FOLDER / "check.sh", ACTION_FOLDER / "plan.sh"):
+    assert [it["name"] for it in planned] == ["Check the pull request", "Plan", "Plan access"]
+    for script in (ACTION_FOLDER / f"{name}.sh" for name in ("check", "plan", "access_plan")):
         # Only the installed command runs, and programs of the system on its output.
-        words = re.findall(r"^(?:\S+=\d+\n)?(\S+) ", script.read_text(), re.MULTILINE)
-        assert set(words) <= {"#", "set", "test", "cat", '"$TOLLGATE"'}, script
+        words = re.findall(r"^ *(?:\S+=\d+\n *)?(\S+) ", script.read_text(), re.MULTILINE)
+        assert set(words) <= {"#", "set", "test", "if", "cat", '"$TOLLGATE"'}, script
 
 
 def test_c93_a_key_reaches_only_a_step_that_replays_traffic_and_none_of_a_fork() -> None:
     keyed = {it["name"]: it["env"]["TOLLGATE_KEY"] for it in STEPS if "inputs.key " in str(it)}
-    assert set(keyed) == {"Plan", "Plan the refresh", "Upgrade"}
-    assert keyed["Plan"] == (
-        "${{ github.event.pull_request.head.repo.full_name == github.repository"
-        " && inputs.key || '' }}"
+    assert set(keyed) == {"Plan", "Plan access", "Plan the refresh", "Upgrade", "Apply access"}
+    assert (
+        keyed["Plan"]
+        == keyed["Plan access"]
+        == (
+            "${{ github.event.pull_request.head.repo.full_name == github.repository"
+            " && inputs.key || '' }}"
+        )
     )
 
 
@@ -177,10 +181,25 @@ def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
 
 def test_an_unknown_word_fails_the_job(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    for word in ("check", "plan", "publish", "refresh", "upgrade"):
-        assert run_step("Refuse an unknown word", tmp_path / "work", RUN=word).returncode == 0
-    refused = run_step("Refuse an unknown word", tmp_path / "work", RUN="pln")
+    for word in ("apply", "check", "plan", "publish", "refresh"):
+        known = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="")
+        assert known.returncode == 0
+    refused = run_step("Refuse unusable inputs", tmp_path / "work", RUN="pln", SOURCE="")
     assert (refused.returncode, refused.stdout[:9]) == (1, "::error::")
+
+
+@pytest.mark.parametrize("word", ["refresh", "upgrade"])
+def test_c97_without_a_source_nothing_is_taken(tmp_path: Path, word: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "catalog.yaml").touch()
+    refused = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="")
+    assert (refused.returncode, refused.stdout[:17]) == (1, "::error::source: ")
+    stated = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="a/tollgate")
+    assert (stated.returncode, stated.stdout) == (0, "")
+    # GitHub promises the context `action_repository` only outside of composite actions.
+    assert "action_repository }}" not in ACTION_TEXT
+    for name, variable in (("Fetch", "SOURCE"), ("Upgrade", "TOLLGATE_REPOSITORY")):
+        assert NAMED[name]["env"][variable] == "${{ inputs.source }}"
 
 
 @pytest.mark.parametrize(
@@ -297,6 +316,15 @@ def test_there_is_one_comment_and_one_label(tmp_path: Path) -> None:
     again = scripted(tmp_path, BODY, [IMPOSTOR, OURS])
     changed = {"owner": "o", "repo": "r", "comment_id": 3, "body": BODY}
     assert again == [["updateComment", changed], *labels]
+
+
+def test_c100_access_has_another_comment_and_label(tmp_path: Path) -> None:
+    body = "<!-- tollgate-access-plan label=access:changes -->\n1 added"
+    added = ["addLabels", {**HERE, "labels": ["access:changes"]}]
+    assert scripted(tmp_path, body, [OURS]) == [["createComment", {**HERE, "body": body}], added]
+    theirs = {**OURS, "id": 4, "body": body}
+    changed = {"owner": "o", "repo": "r", "comment_id": 4, "body": body}
+    assert scripted(tmp_path, body, [OURS, theirs]) == [["updateComment", changed], added]
 
 
 def test_nothing_is_said_where_nothing_changes_but_what_was_said_is_brought_up_to_date(

@@ -1,41 +1,55 @@
-"""Batches in this process's memory."""
+"""Jobs in this process's memory."""
 
 from collections.abc import Callable, Sequence
+from typing import Generic
 
 from msgspec.structs import replace
 
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch, BatchClient
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError, invalid_request
 from tollgate.core.ids import is_id
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
-from tollgate.stores.ports.batches import BatchPlace
+from tollgate.engine.replies.content_log import ContentLog
+from tollgate.stores.ports.batches import AnyJob, BatchPlace
 
 
-class MemoryBatchStore:
-    """Implements `stores.ports.batches.BatchStore`."""
+class MemoryJobStore(Generic[AnyJob]):
+    """Implements `stores.ports.batches.JobStore`."""
 
     def __init__(self) -> None:
-        self._batches: dict[BatchPlace, Batch] = {}
+        self._jobs: dict[BatchPlace, AnyJob] = {}
 
-    async def create(self, batch: Batch) -> None:
-        self._batches[BatchPlace(batch.workspace_id, batch.id)] = batch
+    async def create(self, job: AnyJob) -> None:
+        self._jobs[BatchPlace(job.workspace_id, job.id)] = job
 
-    async def get(self, place: BatchPlace) -> Batch | None:
-        return self._batches.get(place)
+    async def get(self, place: BatchPlace) -> AnyJob | None:
+        return self._jobs.get(place)
 
     async def change(
-        self, place: BatchPlace, change: Callable[[Batch], Batch | None]
-    ) -> Batch | None:
-        stored = self._batches.get(place)
+        self, place: BatchPlace, change: Callable[[AnyJob], AnyJob | None]
+    ) -> AnyJob | None:
+        stored = self._jobs.get(place)
         changed = None if stored is None else change(stored)
         if stored is None or changed is None or changed is stored:
             return changed
-        self._batches[place] = replace(changed, revision=stored.revision + 1)
-        return self._batches[place]
+        self._jobs[place] = replace(changed, revision=stored.revision + 1)
+        return self._jobs[place]
 
     async def delete(self, place: BatchPlace) -> None:
-        self._batches.pop(place, None)
+        self._jobs.pop(place, None)
+
+    async def open_jobs(self) -> Sequence[BatchPlace]:
+        return [
+            place
+            for place, job in sorted(self._jobs.items(), key=lambda it: it[1].id)
+            if not job.is_ended
+        ]
+
+
+class MemoryBatchStore(MemoryJobStore[Batch]):
+    """Implements `stores.ports.batches.BatchStore`."""
 
     async def page(
         self,
@@ -50,7 +64,7 @@ class MemoryBatchStore:
             raise invalid_request("after: must be the id of a batch.", "after")
         found = [
             batch
-            for place, batch in sorted(self._batches.items(), key=lambda it: it[1].id, reverse=True)
+            for place, batch in sorted(self._jobs.items(), key=lambda it: it[1].id, reverse=True)
             if place.workspace_id == workspace_id
             and batch.client == client
             and reach.has(batch.member_id)
@@ -58,13 +72,6 @@ class MemoryBatchStore:
         ]
         page = tuple(found[:limit])
         return Page(found=page, next=page[-1].id if len(found) > limit else None)
-
-    async def open_batches(self) -> Sequence[BatchPlace]:
-        return [
-            place
-            for place, batch in sorted(self._batches.items(), key=lambda it: it[1].id)
-            if not batch.is_ended
-        ]
 
 
 class MemoryBatchObjects:
@@ -104,3 +111,27 @@ class MemoryBatchObjects:
         file_id = f"file-{len(self.files)}-{filename}"
         self.files[file_id] = content
         return file_id
+
+
+class MemoryBackgroundParts:
+    """Implements `stores.ports.batches.BackgroundParts` next to the responses of a log."""
+
+    def __init__(self, responses: ContentLog) -> None:
+        self._responses = responses
+        self.parts: dict[tuple[str, str], bytes] = {}
+
+    async def put(self, job: BackgroundResponse, name: str, content: bytes) -> None:
+        self.parts[job.id, name] = content
+
+    async def get(self, job: BackgroundResponse, name: str) -> bytes | None:
+        return self.parts.get((job.id, name))
+
+    async def answer(self, job: BackgroundResponse) -> bytes | None:
+        return await self._responses.get(job.workspace_id, job.bare_id, days=job.days)
+
+    async def keep(self, job: BackgroundResponse, content: bytes) -> None:
+        await self._responses.keep(job.workspace_id, job.bare_id, content, days=job.days)
+
+    async def clear(self, job: BackgroundResponse) -> None:
+        for place in [place for place in self.parts if place[0] == job.id]:
+            del self.parts[place]

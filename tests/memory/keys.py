@@ -101,6 +101,7 @@ class MemoryKeyStore:
             allowed_ips=settings.allowed_ips,
             key_policy=settings.prompt_policy,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
+            answer_sharing=settings.answer_cache,
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
             session_requests_max=settings.session_requests,

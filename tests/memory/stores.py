@@ -152,18 +152,24 @@ class MemoryLedger(MemoryBudgets):
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
         standing = self._books.records.setdefault((record.workspace_id, record.id), record)
-        cost = standing.cost_nano_usd
+        self._settle_sides(hold, cost=standing.cost_nano_usd, tokens=standing.usage.total_tokens)
+        return standing
+
+    async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
+        """Replace a hold by the cost of several generations."""
+        self._settle_sides(hold, cost=cost_nano_usd, tokens=0)
+
+    def _settle_sides(self, hold: Hold, *, cost: int, tokens: int) -> None:
         wallet = self._books.wallets[hold.workspace_id]
         if hold.id in wallet.holds:
             wallet.available += wallet.holds.pop(hold.id) - cost
             wallet.spent += cost
-        unused_tokens = hold.key_tokens - standing.usage.total_tokens
+        unused_tokens = hold.key_tokens - tokens
         key = self._books.keys.get(hold.key_id)
         if key is not None:
             self._settle_key(key, hold.id, cost=cost, unused_tokens=unused_tokens)
         for level in hold.levels:
             self._books.sessions_used.settle(level, hold.id, cost)
-        return standing
 
     def _hold_wallet(
         self, principal: Principal, hold_id: str, amount: int, *, covered: bool

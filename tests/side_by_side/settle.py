@@ -62,6 +62,9 @@ async def _use_records(release: Release, left: Left) -> None:
     )
     assert again.headers["x-generation-id"] == left["generation_id"]
     await release.ask("GET", f"/v1/responses/{left['response_id']}", key)
+    waiting = f"/v1/responses/{left['background_id']}"
+    assert (await release.ask("GET", waiting, key)).json["status"] == "queued"
+    await release.ask("POST", f"{waiting}/cancel", key)
     following = {"model": "test/echo", "input": "More"}
     continued = following | {"previous_response_id": left["response_id"]}
     await release.ask("POST", "/v1/responses", key, continued)

@@ -138,6 +138,13 @@ async def _generate(release: Release, left: Left) -> None:
     stored = [await release.ask("POST", "/v1/responses", key, said) for _ in range(2)]
     left["response_id"], deleted = (each.json["id"] for each in stored)
     await release.ask("DELETE", f"/v1/responses/{deleted}", key)
+    # One waits for its worker, and one is cancelled, of which webhooks get an event.
+    waiting = [
+        await release.ask("POST", "/v1/responses", key, said | {"background": True})
+        for _ in range(2)
+    ]
+    left["background_id"], cancelled = (each.json["id"] for each in waiting)
+    await release.ask("POST", f"/v1/responses/{cancelled}/cancel", key)
     compacted = await release.ask("POST", "/v1/responses/compact", key, said)
     left["compacted"] = compacted.json["output"]
 

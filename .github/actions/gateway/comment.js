@@ -1,8 +1,9 @@
-// Keeps one comment with the plan and one label on the pull request. COMMENT is the path of the text,
-// whose first line names the label.
+// Keeps one comment with a plan, of routing or of access, and one label of its kind on the pull request.
+// COMMENT is the path of the text, whose first line names the plan and the label.
 module.exports = async ({ github, context }) => {
   const body = require('fs').readFileSync(process.env.COMMENT, 'utf8')
-  const [, marker, label] = /^(<!-- tollgate-plan) label=(\S+) -->/.exec(body)
+  const [, marker, access, label] = /^(<!-- tollgate-(access-)?plan) label=(\S+) -->/.exec(body)
+  const kind = access ? 'access:' : 'routing:'
   const place = { ...context.repo, issue_number: context.issue.number }
   const { issues } = github.rest
   const comments = await github.paginate(issues.listComments, place)
@@ -11,7 +12,7 @@ module.exports = async ({ github, context }) => {
   else if (label !== 'none') await issues.createComment({ ...place, body })
   const labels = await github.paginate(issues.listLabelsOnIssue, place)
   for (const { name } of labels)
-    if (name.startsWith('routing:') && name !== label)
+    if (name.startsWith(kind) && name !== label)
       await issues.removeLabel({ ...place, name })
   if (label !== 'none') await issues.addLabels({ ...place, labels: [label] })
 }

@@ -270,7 +270,7 @@ class FolderObjects:
             yield group
 
     async def close(self) -> None:
-        """Return at once: a folder has no connections."""
+        """Close nothing, because a folder has no connections."""
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None

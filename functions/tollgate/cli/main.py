@@ -24,7 +24,7 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
-# Imported for invalid settings alone, because settings import pydantic.
+# Imported only if settings are invalid, because the import of pydantic is slow.
 _SETTINGS: Final = DottedName[Any]("tollgate.settings:Settings")
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
@@ -49,16 +49,18 @@ _ENTRIES: Final = {
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
-    "first-key": _Entry("stack.first_key", "first_key", "Make the first management key."),
+    "first-key": _Entry("stack.first_key", "first_key", "Create the first management key."),
     "generations": _Entry("gateway.generations", "generations", "List generations, explain costs."),
     "import": _Entry(
         "catalog.import_config", "import_commands", "Convert another gateway's config."
     ),
     "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
-    "init": _Entry("repository.init", "init", "Make the repository of a gateway."),
+    "init": _Entry("repository.init", "init", "Create the repository of a gateway."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
-    "subprocessors": _Entry("routing.subprocessors", "subprocessors", "List who gets data, where."),
+    "subprocessors": _Entry(
+        "routing.subprocessors", "subprocessors", "List the recipients of data, and their regions."
+    ),
     "token": _Entry("gateway.login", "token", "Print an access token for agents."),
     "plan": _Entry("routing.plan", "plan", "Show the effects of a routing change, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the gateway on any host."),
@@ -72,9 +74,7 @@ _ENTRIES: Final = {
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
     "subjects": _Entry("gateway.subjects", "subjects", "Erase, export and hold personal data."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
-    "upgrade": _Entry(
-        "repository.upgrade", "upgrade", "Change the version, and show what that does."
-    ),
+    "upgrade": _Entry("repository.upgrade", "upgrade", "Change the version, and show the effects."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Create, list, limit and delete teams."),
@@ -108,7 +108,7 @@ class _LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as unknown:
-            # click suggests only loaded commands, and no command is loaded here.
+            # click suggests only loaded commands, but commands are not loaded before they run.
             raise click.NoSuchCommand(
                 unknown.command_name, possibilities=_ENTRIES, ctx=ctx
             ) from None

@@ -70,7 +70,7 @@ export async function save(path, query, name) {
   const pages = [];
   let cursor = null;
   do {
-    if (pages.length === PAGES_MAX) throw new ApiError(400, { message: "These are too many rows for one file: choose fewer days." });
+    if (pages.length === PAGES_MAX) throw new ApiError(400, { message: "There are too many rows for one file: choose fewer days." });
     const reply = await call("GET", address(path, { ...query, cursor }));
     const page = await reply.text();
     // Each page of a table begins with the names of the columns.

@@ -33,7 +33,7 @@ export function stackedDays(days, names, { label, mark = null, text, least = 0, 
     return svg("g", { class: "day", onclick: () => open(day) }, pieces,
       shown && svg("text", { x: x + step * 0.36, y: HEIGHT - 5, class: "axis", "text-anchor": "middle" }, day.slice(days.length > 31 ? 5 : 8)));
   });
-  const line = mark && svg("line", { x1: LEFT, x2: width, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget a day: ${text(mark)}`));
+  const line = mark && svg("line", { x1: LEFT, x2: width, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget per day: ${text(mark)}`));
   return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label }, grid, bars, line));
 }
 

@@ -36,7 +36,7 @@ export async function takeTokens() {
   const { verifier, state } = JSON.parse(sessionStorage.getItem(STORED) ?? "{}");
   sessionStorage.removeItem(STORED);
   history.replaceState(null, "", PAGE.href + location.hash);
-  if (!state || query.get("state") !== state) throw new Error("This sign-in was not begun in this tab. Begin again.");
+  if (!state || query.get("state") !== state) throw new Error("This sign-in did not begin in this tab. Begin again.");
   if (query.has("error")) throw new Error(`The identity provider refused: ${query.get("error_description") ?? query.get("error")}.`);
   return ask({ grant_type: "authorization_code", code: query.get("code"), code_verifier: verifier, redirect_uri: PAGE.href });
 }

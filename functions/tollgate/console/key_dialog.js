@@ -17,23 +17,24 @@ function settings({ teams, members }) {
   const chosen = (values, none) => [["", none], ...values.map((value) => [value, value])];
   return [
     { name: "name", label: "Name", required: true, maxlength: "100" },
-    teams && { name: "team_id", label: "Team", options: chosen(teams, "none"), hint: "Its limits hold too." },
-    members && { name: "member_id", label: "Member", options: chosen(members, "nobody"), hint: "Their limits hold too." },
+    teams && { name: "team_id", label: "Team", options: chosen(teams, "none"), hint: "Its limits also apply." },
+    members && { name: "member_id", label: "Member", options: chosen(members, "nobody"), hint: "Their limits also apply." },
     { name: "environment", label: "Environment", maxlength: "64", placeholder: "production", of: ({ labels }) => labels.environment, into: (body, value) => { body.labels = { environment: value }; } },
-    { name: "models", label: "Models", placeholder: "openai/*, test/echo", hint: "Names, separated by commas; * stands for any text. Empty allows all.", of: ({ models }) => models?.join(", "), write: list },
-    { name: "expires_at", label: "Expires (UTC)", type: "date", hint: "At the end of that day; empty is never.", of: ({ expires_at: at }) => at?.slice(0, 10), write: (day) => `${day}T23:59:59Z` },
-    has(MANAGERS) && { name: "tier", label: "Tier", maxlength: "64", placeholder: "none", hint: "Of the routing file." },
-    has(MANAGERS) && { name: "requests_per_minute", label: "Requests a minute", ...numeric, needed: true },
-    has(MANAGERS) && { name: "burst", label: "Requests at once", ...numeric, needed: true, hint: "After a pause." },
-    has(MANAGERS) && { name: "tokens_per_minute", label: "Tokens a minute", ...numeric },
-    has(MANAGERS) && { name: "concurrency", label: "Running at once", ...numeric },
-    has(MANAGERS) && { name: "content_days", label: "Days of prompts and answers", options: chosen(DAYS, "not stored"), write: Number },
-    has(MANAGERS) && { name: "response_days", label: "Days of responses", options: chosen(DAYS, "as the workspace"), write: Number },
-    has(MANAGERS) && { name: "allowed_ips", label: "Addresses", placeholder: "10.0.0.0/8", hint: "Of those who may use it; empty allows all." },
+    { name: "models", label: "Models", placeholder: "openai/*, test/echo", hint: "Names, separated by commas; * matches any text. Leave empty for all.", of: ({ models }) => models?.join(", "), write: list },
+    { name: "expires_at", label: "Expires (UTC)", type: "date", hint: "At the end of this day. Leave empty for never.", of: ({ expires_at: at }) => at?.slice(0, 10), write: (day) => `${day}T23:59:59Z` },
+    has(MANAGERS) && { name: "tier", label: "Tier", maxlength: "64", placeholder: "none", hint: "A tier of the routing file." },
+    has(MANAGERS) && { name: "requests_per_minute", label: "Requests per minute", ...numeric, needed: true },
+    has(MANAGERS) && { name: "burst", label: "Burst of requests", ...numeric, needed: true, hint: "After a pause." },
+    has(MANAGERS) && { name: "tokens_per_minute", label: "Tokens per minute", ...numeric },
+    has(MANAGERS) && { name: "concurrency", label: "Concurrent requests", ...numeric },
+    has(MANAGERS) && { name: "content_days", label: "Days to store prompts and answers", options: chosen(DAYS, "not stored"), write: Number },
+    has(MANAGERS) && { name: "response_days", label: "Days to store responses", options: chosen(DAYS, "as the workspace"), write: Number },
+    has(MANAGERS) && { name: "answer_cache", label: "Reused answers", options: chosen(["key", "workspace"], "none"), hint: "On routes with a cache: by this key alone, or by all keys that share." },
+    has(MANAGERS) && { name: "allowed_ips", label: "Addresses", placeholder: "10.0.0.0/8", hint: "Networks from which the key may be used. Leave empty for all." },
     has(MANAGERS) && { name: "max_cost", label: "Cost of one request, $", ...amount },
     has(MANAGERS) && { name: "session_budget", label: "Cost of one session, $", ...amount },
     has(MANAGERS) && { name: "session_requests", label: "Requests of one session", ...numeric },
-    has(MANAGERS) && { name: "warn_at", label: "Warn from, % of a limit", ...numeric, max: "100" },
+    has(MANAGERS) && { name: "warn_at", label: "Warn at, % of a limit", ...numeric, max: "100" },
     ...Object.entries(PERIODS).map(([period, label]) => ({
       name: `limit_${period}`, label, isLimit: true, type: "number", min: "0", step: "any", write: Number,
       of: ({ limits }) => limits[period],
@@ -69,7 +70,7 @@ const shown = (all, key) => {
     field({ ...rest, value: key ? before({ of, ...rest }, key) : "", required: rest.required || (needed && Boolean(key)) });
   return [
     h("div", { class: "pairs" }, all.filter(({ isLimit }) => !isLimit).map(one)),
-    h("fieldset", {}, h("legend", {}, "Limits, $ (empty is none)"), all.filter(({ isLimit }) => isLimit).map(one)),
+    h("fieldset", {}, h("legend", {}, "Limits, $ (empty for none)"), all.filter(({ isLimit }) => isLimit).map(one)),
   ];
 };
 
@@ -89,7 +90,7 @@ export async function createKey(done) {
 /** Open the dialog that changes a key, and lists each change and its effect before it is saved. */
 export async function changeKey(key, refresh) {
   const all = settings(await choices());
-  const changes = h("div", { role: "status" }, quiet("Nothing is changed yet."));
+  const changes = h("div", { role: "status" }, quiet("No changes yet."));
   const review = ({ target }) => {
     const values = Object.fromEntries(new FormData(target.form));
     const changed = all.filter((setting) => (values[setting.name] ?? "").trim() !== before(setting, key));
@@ -98,7 +99,7 @@ export async function changeKey(key, refresh) {
       const label = setting.isLimit ? `Limit of the ${setting.label.toLowerCase()}, $` : setting.label;
       return h("li", {}, `${label}: `, h("del", {}, before(setting, key) || "none"), " ", h("ins", {}, text || "none"), effect(setting, text, key));
     };
-    show(changes, changed.length ? h("ul", { class: "changes" }, changed.map(line)) : quiet("Nothing is changed yet."));
+    show(changes, changed.length ? h("ul", { class: "changes" }, changed.map(line)) : quiet("No changes yet."));
   };
   dialog(`Change ${key.name}`, h("div", { oninput: review }, shown(all, key), h("h3", {}, "What changes"), changes), {
     save: async (values) => {
@@ -115,7 +116,7 @@ function effect({ name, isLimit }, text, key) {
   if (isLimit && text) {
     const period = name.slice("limit_".length);
     const spent = key.limits_usage[period] ?? (period === "total" ? key.usage : null);
-    if (spent === null) return note("What was spent before counts from the next request.");
+    if (spent === null) return note("Earlier spending counts from the next request on.");
     return spent >= Number(text) ? note(`${usd(spent)} are spent already: the key is refused at once.`) : note(`${usd(spent)} of it are spent.`);
   }
   if (name === "expires_at" && text && Date.parse(`${text}T23:59:59Z`) < Date.now()) return note("This day is over: the key is refused at once.");

@@ -12,6 +12,7 @@ const VIEWS = [
   { name: "spend", title: "Spend", roles: PEOPLE },
   { name: "generations", title: "Generations", roles: PEOPLE },
   { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true },
+  { name: "batches", title: "Batches", roles: [...CALLERS, "management"] },
   { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing") },
   { name: "teams", title: "Teams", roles: PEOPLE },
   { name: "credit", title: "Credit", roles: ACCOUNTANTS },

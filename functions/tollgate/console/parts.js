@@ -7,9 +7,9 @@ import { distance, money, moment, usd } from "./format.js";
 export const KEY_FAULTS = { absent: "no key", rejected: "key rejected" };
 
 const ADVICE = {
-  model_not_found: "Choose a name of the list of models.",
-  provider_auth: "Trying again does not help before the key of the provider works.",
-  400: "Change what the message names.",
+  model_not_found: "Choose a name from the list of models.",
+  provider_auth: "Retrying does not help until the provider's key works.",
+  400: "Change what the message mentions.",
   0: "Check that the gateway runs and that this page came from it, then try again.",
   401: "The key was disabled, rotated or has expired. Sign in with another one.",
   403: "The key's role does not allow this. Sign in with a key that may.",
@@ -24,7 +24,7 @@ export function problem(failure, again) {
     "div",
     { class: "notice bad", role: "alert" },
     p(h("strong", {}, failure.message)),
-    p(ADVICE[failure.code] ?? ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
+    p(ADVICE[failure.code] ?? ADVICE[failure.status] ?? "Try again. If the error persists, give the request id to the gateway's operator."),
     failure.requestId && quiet("Request ", code(failure.requestId)),
     again && button("Try again", again),
   );

@@ -9,7 +9,7 @@ import { column, empty, field, filters, pagedTable, saver } from "./parts.js";
 export async function render({ params, signal, go }) {
   const { since = "", kind = "", actor = "", target = "" } = Object.fromEntries(params);
   const query = { actor, target, kind, since: since && `${since}T00:00:00Z` };
-  const none = empty("No change matches.", p("Without a day: the last 30 days."));
+  const none = empty("No changes match.", p("Without a day: the last 30 days."));
   const list = await pagedTable("Changes", COLUMNS, (cursor) => get("audit", { ...query, limit: 50, cursor }, signal), none);
   return [
     filters(go, "audit", [

@@ -10,7 +10,7 @@ import { outcome } from "./view_generations.js";
 const ITEMS = {
   input: "Fresh input", output: "Output", cache_read: "Cache read", cache_write_5m: "Cache write 5m",
   cache_write_1h: "Cache write 1h", input_audio: "Audio input", output_audio: "Audio output",
-  provider_web_search: "Provider search", unpriced_web_search: "Provider search",
+  provider_web_search: "Provider search", unpriced_web_search: "Provider search", reused_answer: "Reused answer",
 };
 const SOURCES = {
   provider: "counted by the provider", estimated: "estimated: the provider did not count",
@@ -37,7 +37,7 @@ export async function render({ params, signal, refresh }) {
 }
 
 function bill(data) {
-  if (!data.cost_lines.length) return quiet("Nothing is billed: no attempt served.");
+  if (!data.cost_lines.length) return quiet(`Nothing is billed: ${data.reused ? "an earlier answer was reused" : "no attempt served"}.`);
   const sums = [{ name: "Total", cost: data.total_cost }];
   if (data.refunded) sums.push({ name: "Refunded", cost: -data.refunded }, { name: "Net", cost: data.total_cost - data.refunded });
   const lines = [...data.cost_lines, ...sums];
@@ -94,7 +94,7 @@ function record(data) {
 function refundButton(data, refresh) {
   const fields = [
     p(`This generation cost $${exact(data.total_cost)}. It can be refunded once.`),
-    field({ name: "amount", label: "Amount, $", type: "number", step: "any", min: "0", max: String(data.total_cost), hint: "Empty is all of it." }),
+    field({ name: "amount", label: "Amount, $", type: "number", step: "any", min: "0", max: String(data.total_cost), hint: "Leave empty for the full cost." }),
     field({ name: "note", label: "Note", maxlength: "200" }),
   ];
   const save = async ({ amount, note }) => {
@@ -116,5 +116,5 @@ function contentButton(id) {
       place.replaceChildren(problem(failure));
     }
   };
-  return panel("Content", quiet("Stored only where the key keeps content."), plain("Show the request and the answer", open), place);
+  return panel("Content", quiet("Stored only if the key stores content."), plain("Show the request and the answer", open), place);
 }

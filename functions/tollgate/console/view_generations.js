@@ -22,7 +22,7 @@ export async function render({ params, signal, go, refresh }) {
   return [
     filters(go, "generations", [
       field({ name: "since", label: "From (UTC)", type: "date", value: query.since.slice(0, 10) }),
-      field({ name: "until", label: "To, with that day", type: "date", value: lastDay(query.until) }),
+      field({ name: "until", label: "To (inclusive)", type: "date", value: lastDay(query.until) }),
       text("model", "Model", "asked for or served"),
       text("provider", "Provider"),
       text("key", "Key", "name or id"),
@@ -41,7 +41,7 @@ export async function render({ params, signal, go, refresh }) {
 async function fill(place, query, { live, signal }) {
   const load = (cursor) => get("generations", { ...query, limit: PAGE, cursor }, signal);
   if (live) return follow(place, load, signal);
-  const none = empty("No generation matches.", p("Widen the days, or take a filter away. Records are kept for the days that the gateway's operator set; a first request is a press on Send in the ", h("a", { href: "#/playground" }, "playground"), "."));
+  const none = empty("No generations match.", p("Choose more days, or remove a filter. Records are kept for the days that the gateway's operator set; a first request is a press on Send in the ", h("a", { href: "#/playground" }, "playground"), "."));
   const list = await pagedTable("Generations", COLUMNS, load, none, { link: addressOf });
   if (!signal.aborted) show(place, list);
 }

@@ -24,10 +24,10 @@ export async function render({ params, signal, refresh }) {
     const found = keys.filter((key) => `${key.name} ${key.id} ${key.role} ${Object.values(key.labels).join(" ")}`.toLowerCase().includes(words));
     const some = found.slice(0, SHOWN_MAX);
     show(list, found.length > some.length && quiet(`The first ${SHOWN_MAX} of ${count(found.length)} keys are shown.`));
-    add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : empty("No key matches.", p("Change the words above, or create a key.")));
+    add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : empty("No keys match.", p("Change the filter above, or create a key.")));
   };
   const oninput = ({ target }) => {
-    // The address keeps the words when a changed key reloads the view.
+    // The address keeps the filter when a changed key reloads the view.
     history.replaceState(null, "", `#/keys?find=${uri(target.value)}`);
     narrow(target.value.toLowerCase());
   };
@@ -72,6 +72,7 @@ function card(key, { mayChange, refresh }) {
       ["Tier", key.tier],
       ["Rate", rate(key)],
       ["One request", key.max_cost && [money(key.max_cost), " at most"]],
+      ["Reused answers", key.answer_cache && (key.answer_cache === "key" ? "of this key" : "of the workspace")],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
       ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
@@ -86,7 +87,7 @@ function card(key, { mayChange, refresh }) {
         has(MANAGERS) && act("Change …", () => changeKey(key, refresh)),
         act("Rotate …", () => rotate(key, refresh)),
         (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
-        act("Delete …", () => remove("keys", key, "It is refused for good. Its records and what it spent stay.", refresh)),
+        act("Delete …", () => remove("keys", key, "It is refused permanently. Its records and spending stay.", refresh)),
       ]),
   );
 }
@@ -101,12 +102,12 @@ export const rate = (key) =>
 
 /** Return the form fields for limits, filled with existing values. */
 export const limitFields = (limits = {}) =>
-  h("fieldset", {}, h("legend", {}, "Limits, $ (empty is none)"),
+  h("fieldset", {}, h("legend", {}, "Limits, $ (empty for none)"),
     Object.entries(PERIODS).map(([period, label]) => field({ name: `limit_${period}`, label, type: "number", min: "0", step: "any", value: limits[period] ?? "" })));
 
 /** Return the field of the rate. */
 export const rateField = (of, hint) =>
-  field({ name: "requests_per_minute", label: "Requests a minute", type: "number", min: "1", value: of?.requests_per_minute ?? "", hint });
+  field({ name: "requests_per_minute", label: "Requests per minute", type: "number", min: "1", value: of?.requests_per_minute ?? "", hint });
 
 /** Return the limits that a form states; with `all`, null for those that it leaves empty. */
 export const limitsOf = (values, { all: every = false } = {}) =>
@@ -114,7 +115,7 @@ export const limitsOf = (values, { all: every = false } = {}) =>
 
 function rotate(key, refresh) {
   dialog(`Rotate ${key.name}`, [
-    p("The key gets a new secret. Its id, limits and spend stay."),
+    p("The key gets a new secret. Its id, limits and spending stay."),
     field({ name: "grace", label: "Hours for which the old secret still works", type: "number", min: "0", max: "720", value: "24" }),
   ], {
     action: "Rotate",
@@ -128,7 +129,7 @@ function secretShown(made, refresh) {
     refresh();
   };
   return h("div", {}, h("h2", { id: "dialog-title" }, `The secret of ${made.data.name}`),
-    p("Copy it now: it is shown this once."), copyable(made.key),
+    p("Copy it now: it is shown only once."), copyable(made.key),
     h("div", { class: "buttons" }, button("Done", close)));
 }
 

@@ -18,7 +18,7 @@ export async function render({ params, signal, go }) {
     const kind = form.kind.value;
     const found = data.filter((model) => (!kind || model.kind === kind) && words.every((word) => text(model).includes(word)));
     show(place, h("p", { class: "quiet", role: "status" }, `${count(found.length)} of ${count(data.length)}${found.length > SHOWN_MAX ? `, the first ${SHOWN_MAX} are shown` : ""}`),
-      found.length ? table("Models", COLUMNS, found.slice(0, SHOWN_MAX)) : empty("No model matches.", p("Try a vendor, a kind of input such as image, or a parameter such as tools.")));
+      found.length ? table("Models", COLUMNS, found.slice(0, SHOWN_MAX)) : empty("No models match.", p("Try a vendor, a kind of input such as image, or a parameter such as tools.")));
   };
   const form = h("form", { class: "filters", oninput: () => narrow(form), onsubmit: (event) => { event.preventDefault(); go("models", { find: form.find.value, kind: form.kind.value }); } },
     field({ name: "find", label: "Find", type: "search", value: params.get("find") ?? "", placeholder: "openai image tools" }),

@@ -18,7 +18,7 @@ export async function render({ params, signal }) {
   const needsKey = !has(CALLERS);
   let turns = [];
   const talk = h("div", { class: "talk" });
-  const answer = h("div", { class: "answer", tabindex: "0", role: "region", "aria-label": "Answer" }, quiet("The answer appears here as it is made."));
+  const answer = h("div", { class: "answer", tabindex: "0", role: "region", "aria-label": "Answer" }, quiet("The answer appears here as it is generated."));
   const cost = h("div", { "aria-live": "off" });
   const code = h("div", {});
   const keys = h("div", { role: "status" });
@@ -28,13 +28,13 @@ export async function render({ params, signal }) {
   const form = h(
     "form",
     { class: "card", onsubmit: submit },
-    needsKey && field({ name: "secret", label: `A ${session.key.role} key sends no requests: paste an inference key`, type: "password", required: true, value: sessionStorage.getItem(STORED) ?? "", hint: "Kept in this tab alone." }),
+    needsKey && field({ name: "secret", label: `A ${session.key.role} key sends no requests: paste an inference key`, type: "password", required: true, value: sessionStorage.getItem(STORED) ?? "", hint: "Kept only in this tab." }),
     field({ name: "model", label: "Model or route", list: "models", required: true, onchange: warn, value: params.get("model") ?? (prices.has("test/echo") ? "test/echo" : data[0]?.id ?? "") }),
     h("datalist", { id: "models" }, data.map((model) => h("option", { value: model.id }))),
     keys,
     field({ name: "system", label: "Instructions", placeholder: "none" }),
     field({ name: "prompt", label: "Prompt", type: "textarea", required: true, hint: "Ctrl+Enter sends it.", onkeydown: (pressed) => pressed.key === "Enter" && (pressed.ctrlKey || pressed.metaKey) && !send.disabled && form.requestSubmit() }),
-    field({ name: "max_tokens", label: "Most output tokens", type: "number", min: "1", value: "500" }),
+    field({ name: "max_tokens", label: "Maximum output tokens", type: "number", min: "1", value: "500" }),
     h("div", { class: "buttons" }, fresh, h("label", { for: "language" }, "Copy as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode), stop, send),
     code,
   );
@@ -55,7 +55,7 @@ export async function render({ params, signal }) {
     turns = [];
     show(talk);
     show(cost);
-    show(answer, quiet("The answer appears here as it is made."));
+    show(answer, quiet("The answer appears here as it is generated."));
     fresh.hidden = true;
     form.prompt.focus();
   }
@@ -82,7 +82,7 @@ export async function render({ params, signal }) {
     show(talk, turns.map(turn), turn({ role: "user", content: prompt }));
     const words = document.createTextNode("");
     show(answer, h("pre", {}, words));
-    // The figures of the run before say nothing about this one.
+    // The figures of the previous run do not apply to this one.
     show(cost);
     const run = { begunMs: performance.now(), firstMs: null, price: prices.get(asked.model), prompt: JSON.stringify(asked.messages).length, usage: null, served: null };
     let said = "";
@@ -106,7 +106,7 @@ export async function render({ params, signal }) {
       if (failure.name === "AbortError") answer.append(quiet("Stopped. What was produced is billed."));
       else answer.append(problem(failure));
     }
-    // A prompt without an answer stays to be sent again, and is no turn.
+    // A prompt without an answer stays in the field, so that it can be sent again; it is not a turn.
     if (said) {
       turns.push({ role: "user", content: prompt }, { role: "assistant", content: said });
       form.prompt.value = "";

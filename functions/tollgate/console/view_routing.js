@@ -39,7 +39,7 @@ function explainer(models, params) {
     field({ name: "model", label: "Model or route", list: "names", required: true, value: params.get("model") ?? models.find((each) => each.kind === "route")?.id ?? models[0]?.id ?? "" }),
     h("datalist", { id: "names" }, models.map((model) => h("option", { value: model.id }))),
     field({ name: "prompt", label: "Prompt", value: "Hello" }),
-    field({ name: "max_tokens", label: "Most output tokens", type: "number", min: "1", placeholder: "the model's" }),
+    field({ name: "max_tokens", label: "Maximum output tokens", type: "number", min: "1", placeholder: "the model's" }),
     h("button", { type: "submit" }, "Explain"));
   async function explain(event) {
     event?.preventDefault();
@@ -70,7 +70,7 @@ function explained(plan) {
       ["Adapted", plan.unmet.map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ")],
       ["Catalog", h("code", { class: "long" }, plan.catalog_sha)],
     ),
-    table("Endpoints in the order of trying", [
+    table("Endpoints in the order in which they are tried", [
       column("Attempt", (each) => each.attempt ?? "–"),
       column("Endpoint", (each) => [each.model, small(`${each.provider} (${each.upstream})`)]),
       numeric("Weight", (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–"),

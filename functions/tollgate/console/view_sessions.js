@@ -10,7 +10,7 @@ export async function openSessions(member) {
   const path = `members/${uri(member.id)}/sessions`;
   const { data } = await getAll(path);
   const list = h("ul", {}, data.map((each) => line(each, path)));
-  dialog(`Sessions of ${member.id}`, data.length ? list : quiet("There is no session."), {
+  dialog(`Sessions of ${member.id}`, data.length ? list : quiet("There are no sessions."), {
     action: "End all",
     danger: true,
     save: () => send("DELETE", path),

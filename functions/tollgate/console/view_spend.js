@@ -57,7 +57,7 @@ export async function render({ params, signal, go }) {
         label: `${view.metric.title} of ${range.title} a day; the table below has the figures`,
         mark: budget && budget / range.days.length,
         text: view.metric.text,
-        // Half of the axis is a whole number, too.
+        // The middle of the axis must be a whole number as well.
         least: show === "cost" ? 0 : 2,
         open: (day) => go("generations", { since: day, until: day }),
       }),
@@ -112,7 +112,7 @@ function controls(state, range, go) {
     choices("Days", RANGES, range.name, address),
     h("form", { class: "filters", onchange: change, onsubmit: (event) => event.preventDefault() },
       field({ name: "since", label: "From (UTC)", type: "date", required: true, value: days.since }),
-      field({ name: "until", label: "To, with that day", type: "date", required: true, value: days.until }),
+      field({ name: "until", label: "To (inclusive)", type: "date", required: true, value: days.until }),
       field({ name: "by", label: "By", value: state.by, options: groups.filter(([key]) => key !== "day") }),
       field({ name: "then", label: "Then by", value: state.then, options: [["", "nothing"], ...groups.filter(([key]) => key !== state.by)] }),
       field({ name: "show", label: "Show", value: state.show || "cost", options: Object.entries(METRICS).map(([key, { title }]) => [key, title]) })));
@@ -149,7 +149,7 @@ function summary({ data: rows, total }, { range }, budget) {
 }
 
 function warnings({ partial_days: partial, missing_days: missing }) {
-  const past = missing.length ? `Nothing is known any more of ${missing.length} days: their records have expired.` : "";
+  const past = missing.length ? `No figures are available for ${missing.length} days: their records have expired.` : "";
   const counted = partial.length ? `Not every record of ${partial.join(", ")} is counted yet.` : "";
   return (past || counted) && quiet(`${counted} ${past}`);
 }

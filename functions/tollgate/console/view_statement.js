@@ -27,7 +27,7 @@ export async function render({ params, signal, go }) {
       ], ENTRIES),
       h("div", { class: "buttons" },
         saver("Save as CSV", file("csv")),
-        saver("Save as a page to print", file("html"))),
+        saver("Save as a printable page", file("html"))),
       quiet("Made ", moment(data.made_at))),
     panel("Usage, net of refunds", data.lines.length
       ? table("Usage", [

@@ -20,9 +20,9 @@ export async function render({ signal, refresh }) {
   const manages = has(MANAGERS);
   return [
     section("Teams", teams, (team) => teamCard(team, members, manages, refresh), manages && ["Create a team …", () => edit("teams", null, teams, refresh)],
-      empty("There is no team yet.", p("A team groups keys and members, and has limits of its own that hold beside theirs."))),
+      empty("There are no teams yet.", p("A team groups keys and members. Its limits apply in addition to theirs."))),
     section("Members", members, (member) => memberCard(member, teams, manages, refresh), manages && ["Add a member …", () => edit("members", null, teams, refresh)],
-      empty("There is no member yet.", p("Members sign in and have keys of their own; what they spend is counted together."))),
+      empty("There are no members yet.", p("Members sign in and have their own keys, whose spending is counted together."))),
   ];
 }
 
@@ -38,7 +38,7 @@ function teamCard(team, members, manages, refresh) {
     ["Members", own.map((member) => member.display_name ?? member.id).join(", ") || "none"],
   ], `label=${uri(`team:${team.id}`)}`, manages && [
     ["Change …", () => edit("teams", team, [], refresh)],
-    ["Delete …", () => remove("teams", team, "Its id is not used again. It is refused while keys or members belong to it.", refresh)],
+    ["Delete …", () => remove("teams", team, "Its id is never reused. Deletion is refused while it has keys or members.", refresh)],
   ]);
 }
 
@@ -53,7 +53,7 @@ function memberCard(member, teams, manages, refresh) {
     (mayChange || session.key.member_id === member.id) && ["Sessions …", showSessions],
     mayChange && ["Change …", () => edit("members", member, teams, refresh)],
     mayChange && [member.disabled ? "Enable" : "Disable", () => turn(member, refresh)],
-    mayChange && ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. What was spent stays.", refresh)],
+    mayChange && ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. The spending stays on record.", refresh)],
   ].filter(Boolean));
 }
 
@@ -109,6 +109,6 @@ function edit(path, of, teams, refresh) {
       field({ name: "email", label: "E-mail", type: "email", value: of?.email ?? "" }),
     ],
     limitFields(of?.limits),
-    rateField(of, "Empty is no limit."),
+    rateField(of, "Leave empty for no limit."),
   ], { action: of ? "Save" : "Create", save });
 }

@@ -43,7 +43,7 @@ _REFUSED_V6: Final = tuple(
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
 # Private networks, where an operator may run servers. The other non-public addresses (loopback,
-# link-local, metadata services, multicast) are never a provider's.
+# link-local, metadata services, multicast) never belong to a provider.
 _PRIVATE: Final = tuple(
     ip_network(network)
     for network in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")

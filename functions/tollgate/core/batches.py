@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
+from typing_extensions import override
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.jobs import Job
 
 BATCH_PREFIX: Final = "batch_"
 BatchStatus = Literal[
@@ -52,6 +54,22 @@ class StepTry(Struct, frozen=True, omit_defaults=True):
     """True if the worker has ended the try, and has stored the results that it has so far."""
 
 
+class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Lines of a piece that are submitted together to a provider's own batches."""
+
+    id: str
+    """The id of the hold, and the name of the batch at the provider."""
+    provider: str
+    at_s: float
+    """The Unix second before which the provider cannot have accepted the batch."""
+    batch_id: str | None = None
+    """The provider's id of the batch; None until the provider has confirmed it."""
+    runs_from: int | None = None
+    """The number of the first try that runs lines: with the provider's answers, or without a
+    `batch_id` by the gateway. None while it is not known what the provider answers.
+    """
+
+
 class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The results of lines, added up."""
 
@@ -72,15 +90,9 @@ class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Batch(Job, frozen=True, kw_only=True, omit_defaults=True):
     """The stored state of a batch; `stores/rules/batches.py` has its transitions."""
 
-    id: str
-    workspace_id: str
-    key_id: str
-    """The key under which the lines run."""
-    member_id: str | None = None
-    """The member that owns the batch; None if no member does."""
     client: BatchClient = "openai"
     endpoint: str
     """The path of the route that every line names."""
@@ -111,8 +123,8 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each piece that has begun, the number of the try that finished it, or else 0."""
     tries: Mapping[int, tuple[StepTry, ...]] = field(default_factory=dict)
     """The last clean try, and the tries since, of each step that has begun and is not finished."""
-    revision: int = 0
-    """The number of changes, by which concurrent changes are found."""
+    submissions: Mapping[int, Submission] = field(default_factory=dict)
+    """The submissions of pieces that have begun and are not finished."""
 
     @property
     def created_s(self) -> int:
@@ -120,6 +132,16 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.times["validating"]
 
     @property
+    @override
     def is_ended(self) -> bool:
-        """True if nothing is left to do."""
         return self.status in ENDED
+
+    @property
+    @override
+    def event_type(self) -> str:
+        return f"batch.{self.status}"
+
+    @property
+    @override
+    def kept_s(self) -> int:
+        return max(self.output_expires_s, KEPT_DAYS * DAY_S)

@@ -24,8 +24,8 @@ _RETRY_AFTER_S: Final = 1.0
 class ProcessBuffers:
     """The budget of a process. A workspace may hold at most as many bytes as are still free.
 
-    A single busy workspace thus gets half of the budget, and two get a third each. A newly arriving
-    workspace always finds as much free as each busy workspace holds.
+    So a single busy workspace gets half of the budget, and two get a third each. The free part for
+    a newly arriving workspace is always as large as the part of each busy workspace.
     """
 
     def __init__(

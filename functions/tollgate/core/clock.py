@@ -14,7 +14,9 @@ _UNITS: Final = ((DAY_S, "days"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def approximate_duration(seconds: int) -> str:
-    """Return a duration for people, in the largest unit of which it has two, such as `23 h`."""
+    """Return a duration in readable form, in the largest unit of which it has at least two, such as
+    `23 h`.
+    """
     for unit_s, name in _UNITS:
         if seconds >= 2 * unit_s:
             return f"{seconds // unit_s} {name}"

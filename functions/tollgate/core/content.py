@@ -8,7 +8,7 @@ from tollgate.core.json_value import JsonObject
 
 
 class CacheMark(Struct, frozen=True, kw_only=True):
-    """A mark on the last part of the prefix that the caller wants cached, for five minutes or an
+    """A cache mark: the caller wants the prompt up to this part cached, for five minutes or an
     hour.
     """
 

@@ -165,7 +165,7 @@ StreamEvent = (
 
 # The number of a choice, and an event of that choice.
 Chosen = tuple[int, StreamEvent]
-# Events on their way from the decoders to the sink, in which deltas may still be grouped.
+# Events on their way from the decoders to the sink; their deltas may still be grouped.
 Grouped = StreamEvent | PartDeltas
 ChosenGroup = tuple[int, Grouped]
 
@@ -180,7 +180,7 @@ def ungroup(events: Iterable[ChosenGroup]) -> Iterator[Chosen]:
             yield choice, event
 
 
-# Types of parts of which several may be open at once.
+# Types of parts that may be open several at a time.
 _SIDE_BY_SIDE: Final = frozenset({ToolCall, ServerToolRun})
 
 

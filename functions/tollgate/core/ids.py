@@ -67,7 +67,7 @@ def new_boundary() -> str:
 
 
 def encode_id(raw: bytes) -> str:
-    """Encode eleven bytes as fifteen characters that sort as the bytes do."""
+    """Encode eleven bytes as fifteen characters that sort like the bytes."""
     # A leading zero byte makes sixteen base64 characters, the first of which is always the same.
     return base64.b64encode(b"\0" + raw)[1:].translate(_TO_OURS).decode()
 

@@ -8,16 +8,16 @@ from msgspec import Struct
 Period = Literal["day", "week", "month", "total"]
 # The levels above a key that may have their own limits.
 AboveKey = Literal["member", "team"]
-# The owners of limits, in the order in which their limits are checked.
+# The owners of limits, in the order in which limits are checked.
 Level = Literal["key", "member", "team", "session", "workspace"]
-# What states a limit: an owner, or the request itself.
+# The source of a limit: an owner, or the request itself.
 StatedBy = Level | Literal["request"]
 # Limits count nano-dollars per period or per request, requests or tokens per minute, or concurrent
 # requests.
 LimitKind = Period | Literal["requests", "tokens", "concurrency", "max_cost"]
 # The kinds of limits that are amounts of money.
 MONEY_KINDS: Final[frozenset[LimitKind]] = frozenset({*get_args(Period), "max_cost"})
-# The headers with a request's own ceiling, and with narrower limits of its session.
+# The headers with a request's cost ceiling, and with narrower limits for its session.
 MAX_COST_HEADER: Final = "x-tollgate-max-cost"
 SESSION_BUDGET_HEADER: Final = "x-tollgate-session-budget"
 SESSION_REQUESTS_HEADER: Final = "x-tollgate-session-requests"
@@ -37,7 +37,7 @@ class SessionLimit(Struct, frozen=True, kw_only=True):
     """The highest cost of all requests of one session, and their number; None for no limit."""
 
     id: str
-    """Hash of the session's id, by which records name the session too."""
+    """Hash of the session's id; records contain the same hash."""
     nano_usd: int | None = None
     requests: int | None = None
 
@@ -52,7 +52,7 @@ class CostCeiling(Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> "ReachedLimit":
-        """The ceiling as the limit that refuses a request, of which nothing is used."""
+        """The ceiling as the limit in a refusal; none of it is used."""
         return ReachedLimit(
             level=self.level,
             id=self.id,
@@ -71,7 +71,7 @@ class RateLimit(Struct, frozen=True, kw_only=True):
 
 
 class LimitWarning(Struct, frozen=True, kw_only=True):
-    """A spending limit of a key, of which the share is used from which replies warn."""
+    """A spending limit of a key whose used share has reached the percentage for warnings."""
 
     period: Period
     percent: int
@@ -79,7 +79,7 @@ class LimitWarning(Struct, frozen=True, kw_only=True):
 
 
 class ReachedLimit(Struct, frozen=True, kw_only=True):
-    """The limit because of which a request is refused, as shown in its error."""
+    """The limit that caused a refusal, as shown in the error."""
 
     level: StatedBy
     id: str
@@ -88,7 +88,9 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     limit: int
     """Nano-dollars for a limit of money, else a number of requests or tokens."""
     remaining: int
-    """The rest of the limit; above zero if it was not enough for the refused request."""
+    """The remaining part of the limit, which may be above zero but too small for the refused
+    request.
+    """
     resets_s: int | None = None
     """The Unix second at which the limit resets; None if it never does."""
 
@@ -120,7 +122,7 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     def reach(
         self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None
     ) -> ReachedLimit:
-        """Return one of the owner's limits as the limit because of which a request is refused."""
+        """Return one of the owner's limits as the cause of a refusal."""
         return ReachedLimit(
             level=self.level,
             id=self.id,

@@ -22,6 +22,9 @@ Role = KeyRole | MemberRole
 Admission = Literal["positive", "covered"]
 # The frame of a stream that contains the usage: the finish frame, or an additional frame after it.
 UsageOn = Literal["finish", "frame"]
+# The keys whose identical requests may get the same answer: this key, or those of its workspace
+# that share answers as well.
+AnswerSharing = Literal["key", "workspace"]
 
 
 class LimitLevel(Struct, frozen=True, kw_only=True):
@@ -77,6 +80,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The highest cost of all requests of one session; None for no limit."""
     session_requests_max: int | None = None
     """The requests of one session; None for no limit."""
+    answer_sharing: AnswerSharing | None = None
+    """The keys with which the key shares stored answers; None neither stores nor reuses any."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     key_policy: str | None = None

@@ -155,7 +155,7 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     effort_alone: bool = False
     """True if `effort` applies to the whole answer; only `enabled` then controls reasoning."""
     display_open: bool = False
-    """True to let the model's own default, if it has one, decide whether reasoning is shown."""
+    """True to leave it to the model's default, if there is one, whether reasoning is shown."""
 
 
 PRESET_PREFIX: Final = "preset/"
@@ -293,7 +293,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     size_bytes: int = 0
-    """The length of the body as received, from which the number of input tokens is estimated."""
+    """The length of the body as received, used to estimate the number of input tokens."""
 
     @property
     def wants_single_call(self) -> bool:

@@ -15,7 +15,7 @@ URL_LINE: Final = "URL: "
 
 
 class UserLocation(Struct, frozen=True, kw_only=True):
-    """The approximate location of the user, by which a search engine adapts its ranking."""
+    """The approximate location of the user, which search engines use for ranking."""
 
     city: str | None = None
     region: str | None = None

@@ -1,4 +1,6 @@
-"""Admits requests that need costly work before the hold, and knows how much of a budget is left."""
+"""Admits requests that need costly work before the hold, and reports the remaining share of
+budgets.
+"""
 
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
@@ -15,7 +17,7 @@ async def admit(gateway: Gateway, principal: Principal, request_id: str) -> None
 
 
 def budget_left_percent(gateway: Gateway, principal: Principal) -> int | None:
-    """Return the smallest share that was left of the caller's limits in USD at the last hold."""
+    """Return the smallest remaining share of the caller's USD limits, as of the last hold."""
     return gateway.ledger.budget_left_percent(principal, tier=_tier_limits(gateway, principal))
 
 

@@ -85,19 +85,12 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     def served_by(self, context: "AttemptContext") -> ServedBy:
         """Return the details of the attempt for headers and replies."""
         requested = context.plan.attempts[0].target.model
-        lifecycle = context.plan.attempts[self.depth].lifecycle
+        attempt = context.plan.attempts[self.depth]
         forms = context.media.forms
-        return ServedBy(
-            generation_id=context.meter.hold.id,
-            created_s=context.meter.created_s,
-            model=self.target.model,
-            provider=self.target.provider,
-            provider_name=self.target.provider_name,
+        return replace(
+            served_by(context, attempt, adapted=self.adapted),
             fallback_from=requested if self.target.model != requested else None,
             fallback_depth=self.depth,
-            adapted=self.adapted,
-            ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
-            bend=describe_bend(context.gateway.planner.catalog, context.plan.trace),
             read_files=forms.newly_read(self.target) if forms is not None else (),
         )
 
@@ -124,6 +117,21 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
         if isinstance(error, UpstreamError):
             for words in filter(None, (error.provider_words, error.quoted)):
                 await self.computations.run(partial(self.meter.withhold, words))
+
+
+def served_by(context: AttemptContext, attempt: Attempt, *, adapted: tuple[str, ...]) -> ServedBy:
+    """Return the details of an endpoint that serves a generation, apart from failed attempts."""
+    target, lifecycle = attempt.target, attempt.lifecycle
+    return ServedBy(
+        generation_id=context.meter.hold.id,
+        created_s=context.meter.created_s,
+        model=target.model,
+        provider=target.provider,
+        provider_name=target.provider_name,
+        adapted=adapted,
+        ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
+        bend=describe_bend(context.gateway.planner.catalog, context.plan.trace),
+    )
 
 
 async def commit_first(context: AttemptContext) -> CommittedAttempt:

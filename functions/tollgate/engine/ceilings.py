@@ -1,4 +1,4 @@
-"""Limits that a request states in its headers: its own highest cost, and those of its session."""
+"""Limits that a request states in its headers: its maximum cost, and the limits of its session."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.work.base import Work
 from tollgate.routing.planning.planning_request import draw_key_hash
 
-# The header that OpenRouter's clients send in place of the field `session_id`.
+# The header that OpenRouter's clients send instead of the field `session_id`.
 # https://openrouter.ai/docs/guides/features/broadcast/overview (2026-11-27)
 _SESSION: Final = "x-session-id"
 _SESSION_LENGTH_MAX: Final = 256
@@ -33,9 +33,9 @@ class StatedLimits(Struct, frozen=True, kw_only=True):
     """The limits of one request."""
 
     ceilings: tuple[CostCeiling, ...]
-    """Highest costs that the request and the budget of its session admit."""
+    """The maximum costs that the request states and that the budget of its session allows."""
     session: SessionLimit | None
-    """The limit of the session; None if neither key nor request limits sessions."""
+    """The limit of the session; None if neither the key nor the request limits sessions."""
 
 
 def in_session(work: Work, headers: Mapping[str, str]) -> Work:
@@ -47,7 +47,7 @@ def in_session(work: Work, headers: Mapping[str, str]) -> Work:
 
 
 def find_limits(headers: Mapping[str, str], principal: Principal, work: Work) -> StatedLimits:
-    """Return the limits of a request, of which headers may only lower those of the key.
+    """Return the limits of a request; its headers may only lower the limits of its key.
 
     Raises RequestError for a malformed header, and for a request without a session id where
     sessions are limited.

@@ -20,8 +20,8 @@ class ForwardedNames:
         self._of_answer: dict[str, None] = {}
 
     def note(self, event: UnknownFields) -> None:
-        """Note the names of a provider's unknown fields, each prefixed with the type of
-        its frame.
+        """Record the names of a provider's unknown fields, each prefixed with the type of its
+        frame.
         """
         names = [""] if event.is_frame else [f".{name}" for name in event.fields]
         for name in names:
@@ -31,7 +31,9 @@ class ForwardedNames:
     def names(
         self, call: Call, serving: Attempt | None, adapted: Collection[str]
     ) -> tuple[str, ...]:
-        """Return the names of unknown fields that were sent, and of those that came back."""
+        """Return the names of unknown fields that were sent, and of unknown fields in the
+        answer.
+        """
         request = call.parsed.request
         native = request.native if isinstance(request, GenerationRequest) else None
         sent = () if native is None or serving is None else native.unknown_names

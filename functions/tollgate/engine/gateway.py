@@ -21,7 +21,7 @@ from tollgate.engine.side_thread import Computations, SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.ports.base import Admissions, CooldownStore, Ledger
+from tollgate.stores.ports.base import Admissions, AnswerCache, CooldownStore, Ledger
 from tollgate.tools.ports.base import ServerTools
 
 
@@ -101,6 +101,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     admission: Admission = "positive"
     tools: ServerTools | None = None
     """Tools that the gateway runs; None if routing.yaml configures none."""
+    answer_cache: AnswerCache | None = None
+    """Store of answers for identical requests; None if there is none."""
     files: FileReader | None = None
     """Reader of uploaded files; None if files are not supported."""
     reader: DocumentReader | None = None
@@ -135,9 +137,11 @@ class Call(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the caller sent with the request."""
     ceilings: tuple[CostCeiling, ...] = ()
-    """Ceilings of the cost that the request and the limit of its session state."""
+    """The cost ceilings from the request and from its session's limit."""
     session: SessionLimit | None = None
     """Limit of the request's session; None if neither key nor request limits sessions."""
+    cache_control: str = ""
+    """Value of the request's Cache-Control header."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve the request."""
     is_large: bool = False

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
+from tollgate.engine.uncancelled import run_uncancelled
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.ingress.base import ParsedCall, RecordPacker
 from tollgate.routing.planning.cost_ceilings import refuse_fees
@@ -40,6 +41,7 @@ from tollgate.stores.ports.base import Hold
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.bounds import BoundedGuard
     from tollgate.engine.guardrails.guards import GuardedGeneration
+    from tollgate.engine.replies.answer_cache import AnswerCaching
     from tollgate.engine.rounds.server_tools import OfferedTools
 
 # Imported at first use, because most processes never serve requests that need these.
@@ -51,6 +53,9 @@ _COMPACTING_SINK: Final = DottedName[Callable[[EventSink, RecordPacker], EventSi
 )
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
+)
+_FIND_CACHING: Final = DottedName[Callable[..., "AnswerCaching | None"]](
+    "tollgate.engine.replies.answer_cache:find_caching"
 )
 _FIND_GUARDS: Final = DottedName[Callable[..., tuple["BoundedGuard", ...]]](
     "tollgate.engine.guardrails.guards:find_guards"
@@ -73,8 +78,6 @@ _STREAM_ROUNDS: Final = DottedName[
 
 # Time reserved for settling: a few DynamoDB calls, each with a timeout of 1 s.
 SETTLE_BUDGET_S: Final = 8.0
-
-_Result = TypeVar("_Result")
 
 
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
@@ -121,11 +124,14 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     if gateway.planner.catalog.guardrails:
         guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
         guards, plan = await computations.run(guard)
+    caching: AnswerCaching | None = None
+    if call.principal.answer_sharing is not None and tools is None and not left_out:
+        caching = await computations.run(partial(_FIND_CACHING(), gateway, call, plan, guards))
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
     async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
-        (hold, plan), cancelled = await _run_uncancelled(
+        (hold, plan), cancelled = await run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
         if left_out:
@@ -142,7 +148,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             head_start=head_start,
             computations=computations,
         )
-        await _answer(context, sink, call, tools=tools, cancelled=cancelled)
+        await _answer(context, sink, call, tools=tools, caching=caching, cancelled=cancelled)
 
 
 async def _find_content(gateway: Gateway, call: Call) -> tuple[bool, bool]:
@@ -185,6 +191,7 @@ async def _answer(
     call: Call,
     *,
     tools: InjectedTools | None,
+    caching: "AnswerCaching | None",
     cancelled: asyncio.CancelledError | None,
 ) -> None:
     """Stream the answer, and settle the hold on every exit, even if `cancelled` is already set."""
@@ -194,7 +201,7 @@ async def _answer(
         try:
             if cancelled is not None:
                 raise cancelled
-            await _stream_within_deadline(context, sink, call, tools)
+            await _stream_within_deadline(context, sink, call, tools=tools, caching=caching)
         except GatewayError as error:
             failure = error
         except ClientGone:
@@ -204,7 +211,7 @@ async def _answer(
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _run_uncancelled(_settle(context))
+            (record, unsettled), cancelled = await run_uncancelled(_settle(context))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -229,7 +236,13 @@ def planning_request(
     )
 
 
-async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools | None) -> None:
+async def _stream(
+    context: AttemptContext,
+    sink: EventSink,
+    *,
+    tools: InjectedTools | None,
+    caching: "AnswerCaching | None",
+) -> None:
     meter = context.meter
     coverage = Coverage(
         context.gateway.ledger,
@@ -241,6 +254,11 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
     if tools is not None:
         await _STREAM_ROUNDS()(context, sink, coverage, tools)
         return
+    collecting = None
+    if caching is not None:
+        if await caching.answer(context, sink):
+            return
+        sink = collecting = caching.collecting(sink)
     attempt = await commit_first(context)
     async with attempt.connection:
         await sink.begin(attempt.served_by(context))
@@ -250,23 +268,31 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
                 goes_on = await deliver_metered(events, meter, sink, coverage)
             if not goes_on:
                 await end_uncovered(sink, coverage, meter)
+            elif collecting is not None:
+                await collecting.keep(context, attempt)
         except UpstreamError as error:
             context.reports.note_failure(attempt.target.endpoint_id, error)
             raise
 
 
 async def _stream_within_deadline(
-    context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
+    context: AttemptContext,
+    sink: EventSink,
+    call: Call,
+    *,
+    tools: InjectedTools | None,
+    caching: "AnswerCaching | None",
 ) -> None:
     """Stream until the answer ends, fails or reaches the deadline, and record a failure."""
     meter = context.meter
+    stream = partial(_stream, context, tools=tools, caching=caching)
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
         async with limit:
             if context.guards is None:
-                await _stream(context, sink, tools)
+                await stream(sink)
             else:
-                await context.guards.stream(sink, partial(_stream, context, tools=tools))
+                await context.guards.stream(sink, stream)
     except BufferFull as full:
         if meter.committed:
             # The caller pays. Otherwise callers could request huge answers at the operator's cost.
@@ -363,33 +389,3 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
     if record.model is None:
         return False
     return len(gateway.planner.catalog.models[record.model].endpoints) > 1
-
-
-async def _run_uncancelled(
-    work: Coroutine[Any, Any, _Result],
-) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Finish the work even if this task is cancelled in the meantime.
-
-    Returns the result and the cancellation, if there was one, which the caller must raise as soon
-    as possible. If the work fails after a cancellation, the cancellation is raised.
-    """
-    task = asyncio.create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        # Waiting for a future costs a third as much as `asyncio.wait`.
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        wake = partial(_end, ended)
-        task.add_done_callback(wake)
-        try:
-            await ended
-        except asyncio.CancelledError as request:
-            cancelled = request
-            task.remove_done_callback(wake)
-    if cancelled is not None and (failure := task.exception()) is not None:
-        raise cancelled from failure
-    return task.result(), cancelled
-
-
-def _end(waiting: asyncio.Future[None], _: object) -> None:
-    if not waiting.done():
-        waiting.set_result(None)

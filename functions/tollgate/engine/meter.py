@@ -33,14 +33,16 @@ from tollgate.core.records.generation import (
     GenerationRecord,
     JudgementRecord,
     Outcome,
+    ReusedAnswer,
     RunRecord,
     total_nano_usd,
 )
 from tollgate.core.usage import Usage
 from tollgate.engine.forwarded import ForwardedNames
 from tollgate.engine.gateway import Call
-from tollgate.engine.usage.raw_usage import fit_raw_usage
+from tollgate.engine.usage.raw_usage import fit_raw_usage, fit_word
 from tollgate.engine.usage.round_account import RoundAccount, weakest_source
+from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.ports.base import Hold
@@ -51,9 +53,7 @@ _SHOW_BODY: Final = DottedName[Callable[..., JsonValue]](
 )
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
-# Maximum lengths of a provider's strings in a record. A record larger than a DynamoDB item could
-# never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
-WORD_LENGTH_MAX: Final = 256
+# Maximum lengths of a provider's messages in a record.
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
 # Parameters with which a caller requests at most one tool call, and limits the answer.
@@ -61,10 +61,6 @@ _SWITCH: Final = "parallel_tool_calls"
 _TIER: Final = "service_tier"
 _LIMIT: Final = "max_tokens"
 RUNS_MAX: Final = 64
-
-
-def _truncate(word: str | None) -> str | None:
-    return None if word is None else word[:WORD_LENGTH_MAX]
 
 
 class Meter:
@@ -83,14 +79,15 @@ class Meter:
         self._adapted: tuple[str, ...] = ()
         self._forwarded = ForwardedNames()
         self._serving: Attempt | None = None
+        self._target: Target | None = None
+        self._reused: ReusedAnswer | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.answers
         self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
         # Streams of the current round.
         self._streams = self._rounds[0].streams
-        # Pairs of round index and fee.
-        self._fees: list[tuple[int, Fee]] = []
+        self._fees: list[tuple[int, Fee]] = []  # with the index of the round
         self._runs: list[RunRecord] = []
         self.judgements: dict[tuple[str, str], JudgementRecord] = {}
         """Judgements so far, by guardrail and stage."""
@@ -126,9 +123,13 @@ class Meter:
 
     def commit_attempt(self, attempt: Attempt, *, streams: int = 1) -> None:
         """Record the serving attempt; its choices are divided evenly among `streams`, in order."""
-        self._serving = attempt
+        self._serving, self._target = attempt, attempt.target
         self._rounds[-1].serve(attempt, streams=streams)
         self._streams = self._rounds[-1].streams
+
+    def reuse(self, target: Target, adapted: tuple[str, ...], reused: ReusedAnswer) -> None:
+        """Record that an earlier answer of an endpoint is sent instead of a new one."""
+        self._target, self._adapted, self._reused = target, adapted, reused
 
     def observe(self, event: Grouped, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
@@ -269,7 +270,7 @@ class Meter:
         several = len(self._rounds) > 1
         billed = self._bill(usages for usages, _ in measured)
         lines = billed if self._outcome != "error" else ()
-        target = self._serving.target if self._serving else None
+        target = self._target
         ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(
             id=self._hold.id,
@@ -283,11 +284,11 @@ class Meter:
             model=target.model if target else None,
             provider=target.provider if target else None,
             upstream_model=target.upstream_model if target else None,
-            upstream_id=_truncate(self._started.upstream_id),
+            upstream_id=fit_word(self._started.upstream_id),
             finish=ended.finish if ended else None,
-            raw_finish=_truncate(ended.raw_finish) if ended else None,
+            raw_finish=fit_word(ended.raw_finish) if ended else None,
             withheld_calls=self._withheld_calls(),
-            service_tier=_truncate(self._started.service_tier),
+            service_tier=fit_word(self._started.service_tier),
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=weakest_source(source for _, source in measured),
@@ -300,9 +301,8 @@ class Meter:
             runs=tuple(self._runs),
             judgements=tuple(self.judgements.values()),
             attempts=(*self._attempts, *self._last_attempt(usage, billed)),
-            raw_usage=fit_raw_usage(
-                [raw for account in self._rounds for raw in account.raw_usages]
-            ),
+            reused=self._reused,
+            raw_usage=fit_raw_usage([raw for each in self._rounds for raw in each.raw_usages]),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
             ingress_format=self._call.ingress_format,
@@ -311,8 +311,8 @@ class Meter:
             key_label=self._call.principal.label,
             labels=self._call.principal.labels,
             caller_labels=self._call.labels,
-            api_gateway_request_id=_truncate(self._call.platform_ids.api_gateway_request_id),
-            lambda_request_id=_truncate(self._call.platform_ids.lambda_request_id),
+            api_gateway_request_id=fit_word(self._call.platform_ids.api_gateway_request_id),
+            lambda_request_id=fit_word(self._call.platform_ids.lambda_request_id),
             adapted=(*self._call.parsed.ignored, *self._all_adapted()),
             forwarded=self._forwarded.names(self._call, self._serving, self._adapted),
         )

@@ -10,13 +10,15 @@ from tollgate.routing.planning.presets import complete_request
 
 
 def apply_preset(catalog: Catalog, parsed: ParsedCall) -> ParsedCall:
-    """Return a call with the fields of its preset; fields that the preset replaces are reported.
+    """Return a call with the fields of its preset; the caller's fields that it replaces are
+    reported.
 
     Raises RequestError for an unknown preset, and for variables that do not fit it.
     """
     completed = complete_request(catalog, parsed.request)
     if parsed.compacts is not None:
-        # The record of a conversation has instructions and limits of the gateway.
+        # A conversation's record is written with the gateway's own instructions and limits, so the
+        # preset does not apply.
         return parsed
     window = parsed.window
     return replace(
@@ -28,7 +30,9 @@ def apply_preset(catalog: Catalog, parsed: ParsedCall) -> ParsedCall:
 
 
 class _PresetWindow(Struct, frozen=True):
-    """Window whose answer is completed by the preset, after the compaction."""
+    """A window to which the preset is applied when the answer is requested, after the
+    compaction.
+    """
 
     catalog: Catalog
     window: RecordWindow

@@ -14,8 +14,8 @@ from tollgate.providers.shared.refusals import redact, redact_body
 _BODY_BYTES_MAX: Final = 8_192
 _TEXTS_MAX: Final = 64
 _TEXT_LENGTH_MAX: Final = 1_000
-# Separator that joins the strings of a body, so that the prompt is removed from all of them at
-# once.
+# Separator that joins the strings of a body, so that the prompt is removed from all of them in one
+# pass.
 _BETWEEN: Final = "\u241e"
 
 

@@ -30,7 +30,7 @@ RetryDecision = Again | Next | Stop
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """The facts on which the decision depends."""
+    """The facts about a failed attempt that decide what follows."""
 
     tries: int
     """Number of tries at this endpoint so far, including the failed one."""

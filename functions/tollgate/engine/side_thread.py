@@ -31,8 +31,9 @@ class SideThread:
     ) -> _Result:
         """Return the result of a computation, which must not use the event loop.
 
-        A computation that is not large runs at once, in the event loop's thread. A cancelled caller
-        waits for the computation to end, so that abandoned computations do not fill the queue.
+        A computation that is not large runs immediately, in the event loop's thread. A cancelled
+        caller waits for the computation to end, so that abandoned computations do not fill the
+        queue.
         """
         if not is_large:
             return work()

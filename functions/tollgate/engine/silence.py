@@ -1,5 +1,5 @@
-"""Limits silence in a stream with a single timer, which takes a tenth of the CPU time of a timeout
-per read.
+"""Limits silence in a stream with a single timer, which needs a tenth of the CPU time that a
+timeout for each read would.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A client connection for HTTP/1.1 that carries one request after another.
 
-asyncio's streams allocate 256 KiB for each read, which the kernel maps and unmaps. Here all reads
-share one buffer (decision 214).
+asyncio's streams allocate 256 KiB for each read, and the kernel maps and unmaps that memory. Here,
+all reads share one buffer (decision 214).
 """
 
 import asyncio
@@ -25,8 +25,8 @@ UNREAD_BYTES_MAX: Final = 128 * 1024
 # Size of one TLS record, which OpenSSL may hold in addition to the pending bytes that asyncio
 # counts.
 _RECORD_BYTES: Final = 18 * 1024
-# Maximum size of one write, because asyncio copies the part that the kernel does not accept at
-# once.
+# Maximum size of one write, because asyncio copies the part that the kernel does not accept
+# immediately.
 _WRITE_BYTES: Final = 256 * 1024
 _WITHOUT_BODY: Final = frozenset({204, 304})
 
@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._seen_bytes = 0
         self._head_bytes = 0
         self._fields = 0
-        # Bytes received since the last body bytes.
+        # Number of bytes received since the last part of the body.
         self._quiet_bytes = 0
         self._is_interim = False
         self._ends_by_close = False
@@ -303,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_writable = True
         self._wake()
 
-    # Methods that the parser calls; an exception in one of them becomes an HttpParserError.
+    # The parser calls these methods; an exception in any of them becomes an HttpParserError.
 
     def on_message_begin(self) -> None:
         if self._has_ended:

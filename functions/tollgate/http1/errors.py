@@ -14,8 +14,8 @@ HttpError
 
 
 class HttpError(Exception):
-    """Raised if a request got no usable, complete reply; the message contains no address and quotes
-    no reply.
+    """Raised if a request got no usable, complete reply; the message contains no address and no
+    part of a reply.
     """
 
 

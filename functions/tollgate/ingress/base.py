@@ -126,6 +126,8 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """The rule for compacting the conversation before the answer; None for no compaction."""
     usage_on: UsageOn | None = None
     """The frame of a stream that contains the usage; None if the request does not set it."""
+    background: bool = False
+    """True if a worker answers later, and the caller gets only the queued response."""
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -162,6 +164,8 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     """The announced retirement of the model at this provider; None if there is none."""
     bend: str | None = None
     """The rule that the request followed because little of a budget is left; None for others."""
+    cache: str | None = None
+    """`hit` with the answer's age, or `miss`; None if the cache was not asked."""
     read_files: tuple[KnownFile, ...] = ()
     """The documents that the gateway read for this answer."""
 
@@ -174,6 +178,8 @@ class Routed(Struct, frozen=True, kw_only=True):
     route: str | None = None
     rule: int | None = None
     attempts: tuple[AttemptRecord, ...] = ()
+    reused: str | None = None
+    """The generation whose answer was reused; None for a new answer."""
 
     @classmethod
     def of(cls, record: GenerationRecord) -> Self:
@@ -184,6 +190,7 @@ class Routed(Struct, frozen=True, kw_only=True):
             route=record.trace.route,
             rule=record.trace.rule,
             attempts=record.attempts,
+            reused=record.reused.generation_id if record.reused else None,
         )
 
 

@@ -74,8 +74,8 @@ _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# A format's field names, keyed by those of chat completions, because errors from planning and
-# attempts use the latter.
+# A format's field names, keyed by the names in chat completions, because errors from planning and
+# attempts use those names.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -134,7 +134,7 @@ def openai_error(
 
 
 def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the field with the provider's error; no field unless the caller asked for it."""
+    """Return the field with the provider's error; no field unless the caller requested it."""
     if not isinstance(error, UpstreamError) or error.provider_body is None:
         return {}
     return {"provider_error": {"status": error.status, "body": error.provider_body}}
@@ -236,5 +236,6 @@ def tollgate_metadata(routed: Routed) -> JsonValue:
             }
             for attempt in routed.attempts
         ],
+        "reused_generation": routed.reused and f"gen-{routed.reused}",
         "catalog_sha": routed.catalog_sha,
     }

@@ -56,7 +56,7 @@ class TokenCounting(Struct, frozen=True, kw_only=True):
 
 
 class PathAlias(Struct, frozen=True, kw_only=True):
-    """A second path of a format, to which another vendor's clients send their requests."""
+    """A second path of a format, used by another vendor's clients."""
 
     path: str
     summary: str

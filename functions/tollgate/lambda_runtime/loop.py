@@ -48,7 +48,7 @@ class Snapshot(Protocol):
         """Close resources that copies must not share, especially sockets."""
 
     async def after(self) -> None:
-        """Open the resources that each copy needs; Lambda allows 10 s."""
+        """Open the resources that each restored copy needs; Lambda allows 10 s for this."""
 
 
 async def run_loop(

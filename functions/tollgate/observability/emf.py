@@ -31,6 +31,7 @@ GENERATIONS: Final = Metric("Generations", "Count")
 ERRORS: Final = Metric("Errors", "Count")
 PROVIDERS_FAILED: Final = Metric("ProvidersFailed", "Count")
 FALLBACKS: Final = Metric("Fallbacks", "Count")
+ANSWERS_REUSED: Final = Metric("AnswersReused", "Count")
 COST: Final = Metric("CostNanoUsd", "None")
 DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
@@ -57,6 +58,8 @@ def measure(record: GenerationRecord) -> Mapping[Metric, int]:
     }
     if record.first_token_ms is not None:
         values[FIRST_TOKEN] = record.first_token_ms
+    if record.reused is not None:
+        values[ANSWERS_REUSED] = 1
     return values
 
 
@@ -66,13 +69,13 @@ class EmbeddedMetrics:
     def __init__(self, namespace: str, clock: Clock) -> None:
         self._namespace = namespace
         self._clock = clock
-        self._of_generations: dict[tuple[bool, bool], list[JsonValue]] = {}
-        """Cached directives for generations, by (has a first token, has a provider)."""
+        self._of_generations: dict[tuple[bool, bool, bool], list[JsonValue]] = {}
+        """Cached directives for generations, by (has a first token, is reused, has a provider)."""
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the log fields with a generation's metrics, in total and for its provider."""
         values = measure(record)
-        form = (FIRST_TOKEN in values, record.provider is not None)
+        form = (FIRST_TOKEN in values, ANSWERS_REUSED in values, record.provider is not None)
         directives = self._of_generations.get(form)
         if directives is None:
             directives = [self._directive(values, _OF_ALL)]

@@ -196,6 +196,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "guardrails": {
             f"{each.guardrail}.{each.stage}": each.verdict for each in record.judgements
         },
+        "reused_generation": record.reused.generation_id if record.reused else None,
         "outcome": record.outcome,
         "error": record.error,
         "finish_reason": record.finish,

@@ -100,7 +100,7 @@ Step = Annotated[
         }
     ),
 ]
-# Share of a budget, below which a condition on the budget holds.
+# The percentage of a budget below which a rule's condition holds.
 BudgetShare = Annotated[str, StringConstraints(pattern=r"^<([1-9][0-9]?|100)%$")]
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=16)]
 
@@ -121,13 +121,16 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     capability: Capability | None = None
     """Capability that the request must need."""
     budget_left: BudgetShare | None = None
-    """Share, such as `<20%`, of which less must be left of any limit in USD of the key, its tier,
-    member or team. Counts the limits as of the last request with the key in the same process.
+    """The condition holds if less than this share, such as `<20%`, is left of any USD limit of the
+    key, its tier, member or team. The limits are as they were at the last request with the key in
+    the same process.
     """
 
     @property
     def budget_left_under(self) -> int | None:
-        """Percent of the budget, of which less must be left; None without this condition."""
+        """The percentage of the budget below which the condition holds; None without the
+        condition.
+        """
         return None if self.budget_left is None else int(self.budget_left[1:-1])
 
     @model_validator(mode="after")
@@ -177,10 +180,19 @@ class RouteDomainsSection(Strict):
         )
 
 
+class CacheSection(Strict):
+    """Reuse of answers to identical requests, for keys that opt in with `answer_cache`."""
+
+    ttl_s: Annotated[int, Field(ge=1, le=86_400)]
+    """Seconds for which an answer may be reused."""
+    price_percent: Percent = 0
+    """Price of a reused answer, in percent of the answer's own cost."""
+
+
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """A chain of models, or rules with chains, of which the first that applies is used."""
+    """A chain of models, or rules with chains; the first rule that applies is used."""
 
     description: Sentence
     steps: Steps | None = Field(default=None, alias="try")
@@ -198,6 +210,7 @@ class RouteSection(
     """Guardrail for the route's endpoints that do not have their own."""
     server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(default={})
     """Domains for server tools on this route, by tool."""
+    cache: CacheSection | None = None
 
     @model_validator(mode="after")
     def _either_steps_or_rules(self) -> Self:

@@ -32,7 +32,7 @@ class AttemptTimeoutsSection(Strict):
 class TimeoutsSection(AttemptTimeoutsSection):
     """Time limits for one attempt, and for a non-streamed reply as a whole."""
 
-    # API Gateway drops a connection after 300 s of silence: docs/decisions/0020.
+    # API Gateway drops a connection after 300 s of silence: docs/decisions/0011.
     non_streamed_total_s: Seconds = 285.0
     """Time limit for all attempts at a non-streamed reply."""
 

@@ -20,9 +20,10 @@ class PatternsSection(Strict):
 
     finds: Annotated[tuple[Finding, ...], Field(min_length=1, max_length=8)]
     """Kinds to find: card numbers and IBANs with a valid checksum, e-mail addresses, and secrets
-    with a known prefix."""
+    with a known prefix.
+    """
     base64: bool = False
-    """True to look inside runs of base64, too."""
+    """True to search base64-encoded text as well."""
     restores: bool = False
     """True if callers get the original in place of each mask in the answer to a masked request."""
 
@@ -75,7 +76,7 @@ class GuardSection(
         "oneOf": [{"required": [kind]} for kind in ("patterns", "moderation", "judge")]
     },
 ):
-    """Guardrail: what judges, which texts, and what follows."""
+    """A guardrail: the judge, the texts to judge, and the action on findings."""
 
     patterns: PatternsSection | None = None
     moderation: ModerationSection | None = None
@@ -120,7 +121,7 @@ class GuardSection(
 
     @property
     def kind(self) -> Literal["patterns", "moderation", "judge"]:
-        """Key of the part that judges."""
+        """The key of the section that judges."""
         if self.patterns is not None:
             return "patterns"
         return "moderation" if self.moderation is not None else "judge"

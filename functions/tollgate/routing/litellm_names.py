@@ -50,7 +50,7 @@ _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
 }
 _BEDROCK: Final = ("bedrock", "bedrock_converse")
-# The same, keyed by the first label of a host that has a region after it.
+# LiteLLM's names for a provider whose host contains a region, keyed by the host's first label.
 _BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "bedrock-mantle": ("bedrock_mantle",),
     "bedrock-runtime": _BEDROCK,

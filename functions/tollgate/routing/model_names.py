@@ -28,7 +28,7 @@ _VENDORS: Final = frozenset(
 )
 # Suffixes of first versions in Bedrock's ids (`-v1:0`), and of hosted models in Vertex AI's ids.
 _SUFFIXES: Final = (":0", ":1", "-v1", "-maas")
-# Versions in Vertex AI's ids that stand for the current version: cloud.google.com, "Model
+# Version suffixes in Vertex AI's ids that mean the current version: cloud.google.com, "Model
 # versions".
 _CURRENT: Final = frozenset({"default", "latest"})
 # Authors, keyed by their organisation on Hugging Face or by the name that a cloud uses for them.

@@ -12,7 +12,7 @@ from tollgate.core.request import Effort
 from tollgate.ingress.shared.wire.request_fields import SamplingFields
 from tollgate.routing.scalars import Name, Slug, Strict, Tokens
 
-# A variable in a system prompt. Any other text in braces stands for itself.
+# A variable in a system prompt. Other text in braces is left unchanged.
 VARIABLE: Final = re.compile(r"\{\{([a-z][a-z0-9_]{0,63})\}\}", re.ASCII)
 _SYSTEM_LENGTH_MAX: Final = 200_000
 _INTEGER_LENGTH_MAX: Final = len(str(-(2**53)))
@@ -22,7 +22,7 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
 class VariableSection(Strict):
-    """Variable of a system prompt, which every caller of the preset states."""
+    """A variable of a system prompt; every caller of the preset must state its value."""
 
     type: Literal["string", "enum", "integer"]
     """Type of the value."""
@@ -41,7 +41,7 @@ class VariableSection(Strict):
 
     @property
     def longest(self) -> int:
-        """Maximum number of characters that the variable's value has in a prompt."""
+        """Maximum number of characters that the variable's value adds to a prompt."""
         return max(self.length_max or _INTEGER_LENGTH_MAX, *map(len, self.values), 0)
 
 
@@ -72,7 +72,7 @@ def _json_value(value: Any) -> Any:
 
 
 class PresetSection(Strict):
-    """Preset: a model or route, and what completes the requests of its callers."""
+    """A preset: a model or route, and fields that complete the requests that name it."""
 
     model: Name
     """Model, alias or route."""
@@ -91,8 +91,9 @@ class PresetSection(Strict):
     tools: Annotated[tuple[ServerToolId, ...], Field(max_length=8)] = ()
     """Tools of `server_tools` that every request offers."""
     fixed: Annotated[tuple[Slug, ...], Field(max_length=32)] = ()
-    """Keys of the preset, and names of `parameters`, that replace what a caller states. Elsewhere
-    the caller's value applies."""
+    """Keys of the preset, and names of `parameters`, whose values replace the caller's. For all
+    others, the caller's value takes precedence.
+    """
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

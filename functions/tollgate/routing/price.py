@@ -54,6 +54,7 @@ _RATE_STEP: Final = Decimal("1e-9")
 _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
+_PERCENT: Final = Decimal("0.01")
 _ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
@@ -234,6 +235,19 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         }
         return tuple(self.at(when_s, size, picture) for size in sorted(sizes))
 
+    def scaled(self, percent: int) -> "PriceSchedule":
+        """Return the schedule with all rates at a percentage; searches keep their rate."""
+        factor = percent * _PERCENT
+        base = {
+            name: rate for name in Price.__struct_fields__ if (rate := getattr(self.base, name))
+        }
+        overrides = (
+            replace(override, rates=_scale(override.rates, factor)) for override in self.overrides
+        )
+        return PriceSchedule(
+            base=replace(self.base, **_scale(base, factor)), overrides=tuple(overrides)
+        )
+
     def cost_max_nano_usd(
         self,
         when_s: float,
@@ -248,6 +262,13 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
             cost_max_nano_usd(input_tokens_max, output_tokens_max, price, units_max)
             for price in self.possible(when_s, input_tokens_max, picture)
         )
+
+
+def _scale(rates: Mapping[str, Decimal], factor: Decimal) -> dict[str, Decimal]:
+    return {
+        name: rate if name == "web_search" else (rate * factor).normalize()
+        for name, rate in rates.items()
+    }
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:

@@ -1,7 +1,7 @@
 """Schema of the complete routing.yaml, which only the command line reads.
 
-`python -m tollgate.routing.routing_file > infra/schema/routing.v1.json` writes the JSON Schema with
-which editors check and complete the file.
+`python -m tollgate.routing.routing_file > infra/schema/routing.v1.json` writes the JSON Schema that
+editors use to check and complete the file.
 """
 
 import ast
@@ -111,7 +111,9 @@ def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
 
 
 def _let_rows_be_partial(schema: JsonSchemaValue) -> None:
-    """Require no key of a provider or model, since the catalog may have it, and accept null."""
+    """Make all keys of a provider or model optional, since the catalog may have them, and accept
+    null.
+    """
     for section, row in (("providers", "ProviderSection"), ("models", "ModelSection")):
         del schema["$defs"][row]["required"]
         rows = schema["properties"][section]["patternProperties"]
@@ -120,7 +122,7 @@ def _let_rows_be_partial(schema: JsonSchemaValue) -> None:
 
 
 def json_schema_text(file: type[BaseModel] = RoutingFile) -> str:
-    """Return a file's JSON Schema, in which references between sections are not checked."""
+    """Return a file's JSON Schema, which does not check references between sections."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **file.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),

@@ -181,7 +181,8 @@ def _stated(section: BaseModel) -> dict[str, object]:
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-# Annotation for a section whose keys override those of another section: see `merge_section`.
+# Annotation for a section whose keys override the same keys of another section: see
+# `merge_section`.
 Stated = PlainSerializer(_stated)
 
 

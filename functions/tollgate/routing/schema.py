@@ -7,9 +7,9 @@ function. Editors show the docstrings of fields through the published JSON Schem
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
@@ -22,6 +22,7 @@ from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
+from tollgate.routing.batch_sections import BatchSection
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
 from tollgate.routing.lifecycle import EndSection, SuccessionSection
@@ -97,7 +98,7 @@ class ProviderSection(Strict):
     transport: TransportName
     """Protocol that carries requests and replies."""
     base_url: BaseUrl | None = None
-    """Address for `http_sse`, to which paths are appended."""
+    """Address for `http_sse`; paths are appended to it."""
     private: Private = None
     region: Region | None = None
     """AWS region, for AWS transports and for signatures."""
@@ -118,6 +119,20 @@ class ProviderSection(Strict):
     policy.
     """
     dialect: Dialect = Field(default_factory=Dialect)
+    batch: BatchSection | None = None
+
+    @model_validator(mode="after")
+    def _can_batch(self) -> Self:
+        """Raise ValueError for batches that the row's key, transport or codec cannot serve."""
+        batch = self.batch
+        if batch is not None and (
+            self.transport != "http_sse"
+            or self.auth == "google"
+            or self.auth in SIGNED_SERVICES
+            or (batch.form == "anthropic") != (self.codec == "anthropic")
+        ):
+            raise ValueError("must have no batch of this form with this codec, transport and auth")
+        return self
 
     @property
     def address(self) -> str | None:
@@ -139,12 +154,14 @@ class ProviderSection(Strict):
 
     def row(self, slug: str) -> ProviderRow:
         """Return the provider in the type that the registry uses."""
-        others = ("slug", "key", "prompt_use")
-        names = [name for name in ProviderRow.__struct_fields__ if name not in others]
-        key = self.key.reference if self.key else None
-        use = self.prompt_use.use if self.prompt_use else UNSTATED
+        made = ("slug", "key", "prompt_use", "batch")
+        names = [name for name in ProviderRow.__struct_fields__ if name not in made]
         return ProviderRow(
-            slug=slug, key=key, prompt_use=use, **{name: getattr(self, name) for name in names}
+            slug=slug,
+            key=self.key.reference if self.key else None,
+            prompt_use=self.prompt_use.use if self.prompt_use else UNSTATED,
+            batch=self.batch.terms if self.batch else None,
+            **{name: getattr(self, name) for name in names},
         )
 
 
@@ -325,7 +342,7 @@ class IncludedFile(_NamedSections):
 
 
 ATTRIBUTIONS_MAX: Final = 4
-# Labels that an operator sets on keys, and other names by which spending is grouped.
+# Labels that an operator sets on keys, and the other dimensions by which spending is grouped.
 _TAKEN_LABELS: Final = frozenset(
     {"day", "environment", "key", "member", "model", "provider", "team"}
 )

@@ -103,7 +103,7 @@ class WebSearchSection(_WebSection):
 
     @property
     def sends_credentials(self) -> bool:
-        """True if requests to the engine have a key."""
+        """True if requests to the engine are sent with a key."""
         return self.key is not None
 
 

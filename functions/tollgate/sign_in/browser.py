@@ -72,7 +72,9 @@ class BrowserSignIn:
         self._clock = clock
 
     async def leave_for_device(self, typed_code: str) -> Departure:
-        """Begin a sign-in for a program on another device; raise RequestError if none waits."""
+        """Begin a sign-in for a program on another device; raise RequestError if no program waits
+        for this code.
+        """
         code = read_user_code(typed_code)
         device_digest = None if code is None else await self._codes.read("user", digest_of(code))
         if device_digest is None:
@@ -122,7 +124,8 @@ class BrowserSignIn:
                 return _with_query(address, {"error": "access_denied", "state": program_state})
 
     async def _leave(self, purpose: ForDevice | ForProgram) -> Departure:
-        """Return the issuer's address with a new state, and the cookie that the state opens.
+        """Return the issuer's address with a new state, and the cookie that only the state can
+        decrypt.
 
         Nothing is stored, because anyone may begin a sign-in. The callback needs both parts: the
         state from the issuer, and the cookie from the browser in which the sign-in began.
@@ -178,8 +181,8 @@ class BrowserSignIn:
         """Store the result for the polling device; raise AccessError if the device code has
         expired.
         """
-        # The device polls at the same time and thereby changes the stored item, so the conditional
-        # write may fail and is then retried.
+        # The device polls at the same time, which changes the stored item, so the conditional write
+        # may fail and is then retried.
         for _ in range(5):
             stored = await self._codes.read("device", purpose.device)
             if stored is None:

@@ -61,7 +61,7 @@ class WaitingDevice(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of a sign-in, claimed by one refresh."""
+    """The refresh tokens of a sign-in, which one refresh has claimed."""
 
     digest: str
     family: Family
@@ -224,7 +224,7 @@ class Grants:
         return _Claim(digest=digest, family=busy, mark=mark, before=stored)
 
     async def _keep(self, claim: _Claim, secret: str, approval: Approval, by: Actor) -> _Claim:
-        """Store the issuer's new refresh token at once, for the holder of the current secret.
+        """Store the issuer's new refresh token immediately, for the holder of the current secret.
 
         An issuer that rotates refresh tokens ends the sign-in if the old token is sent again, so
         the new token must survive the failure of a later step.
@@ -257,8 +257,8 @@ class Grants:
         try:
             return await answer
         except (AccessError, RequestError) as refused:
-            # The rule's team may be missing: an admin has to fix the rule, and a new sign-in would
-            # not help.
+            # If the rule's team is missing, an admin must fix the rule; a new sign-in would not
+            # help.
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._store(claim.digest, claim.mark, claim.before)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused

@@ -1,4 +1,4 @@
-"""The values that are kept between the steps of a sign-in, by the code store or the browser."""
+"""The values that the code store or the browser keeps between the steps of a sign-in."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
-"""The version of the stored items, by which a release refuses a store that it would misread.
+"""The version of the stored items, which tells a release whether it would misread a store.
 
 A release writes items of version WRITTEN, and reads, changes and settles items up to version READ.
 Adding an optional attribute or a kind of item changes neither, because releases ignore both. Any
 other change takes two releases: the first reads the new form (READ + 1), the next writes the form
-(WRITTEN + 1). So a release and the one before can always run on one store.
+(WRITTEN + 1). A release and its predecessor can therefore always share a store.
 """
 
 from typing import Final
@@ -38,9 +38,11 @@ async def check_item_version(client: AwsCaller, table: str, read: int = READ) ->
 async def claim_item_version(
     client: AwsCaller, table: str, *, written: int = WRITTEN, read: int = READ
 ) -> None:
-    """Note in the core table that items of version `written` follow; raise NewerItems before."""
+    """Record in the core table that items of version `written` follow; first raise NewerItems if
+    needed.
+    """
     await check_item_version(client, table, read)
     raised = ITEMS_RAISE.build(table, ITEM_VERSION_KEY, {":iv": number(written)})
     with refusing_when_unavailable():
-        # The condition fails if the noted version is as high.
+        # The condition fails if the recorded version is already as high.
         await try_update(client, raised)

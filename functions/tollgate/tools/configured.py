@@ -180,7 +180,7 @@ class _OpenTools:
                 result = await self._search(
                     services, tool, section, arguments, remaining_s=remaining_s
                 )
-                # Without an admitted domain the engine is not called, so nothing is charged.
+                # If no domain is allowed, the engine is not called, so nothing is charged.
                 domains = self._domains("web_search", section.domains, tool)
                 price = None if domains.admits_none else section.price
             case WebFetchSection():

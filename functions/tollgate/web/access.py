@@ -64,10 +64,10 @@ OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
-# Everybody who signs in sees and ends their own sessions.
+# Everybody who is signed in may list and end their own sessions.
 _OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "viewer"})
-# A developer and a member's key reach the member's objects, a key without a member the objects that
-# no member owns.
+# A developer, or a member's key, can access the member's objects; a key without a member can access
+# the objects that no member owns.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
 EVERY_ROLE: Final[frozenset[Role]] = frozenset({*get_args(KeyRole), *get_args(MemberRole)})
@@ -86,7 +86,7 @@ _OWNER: Final = Access(roles=frozenset({"management", "owner"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
 _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
 _EVERYBODY: Final = Access(roles=EVERY_ROLE)
-# Members see themselves, their team, and their own usage.
+# Members may see themselves, their team, and their own usage.
 _PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
 _SESSION_READER: Final = Access(roles=_PEOPLE.roles, own=_OWN_SESSIONS - {"viewer"})
 _SESSION_ENDER: Final = Access(roles=_MANAGER.roles | _OWN_SESSIONS, own=_OWN_SESSIONS)
@@ -135,7 +135,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/uploads/{upload_id}/parts"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/complete"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/cancel"): _CONTENT,
-    # A batch spends like a metered request.
+    # A batch spends money like a metered request, so the same roles may create it.
     ("POST", "/v1/batches"): METERED,
     ("GET", "/v1/batches"): _CONTENT,
     ("GET", "/v1/batches/{batch_id}"): _CONTENT,
@@ -181,6 +181,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/generation"): _RECORD,
     ("GET", "/v1/generation/content"): _KEPT_CONTENT,
     ("GET", "/v1/generations"): _PEOPLE,
+    ("DELETE", "/v1/cache"): _MANAGER,
     ("GET", "/v1/activity"): _PEOPLE,
     ("GET", "/v1/audit"): _ACCOUNTANT,
     ("GET", "/v1/audit/days"): _ACCOUNTANT,

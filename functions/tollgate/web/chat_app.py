@@ -1,6 +1,5 @@
 """The streaming application, which serves the metered routes."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
@@ -22,7 +21,7 @@ from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.core.work.base import Work
 from tollgate.engine.admission import budget_left_percent
 from tollgate.engine.ceilings import find_limits, in_session
-from tollgate.engine.gateway import Call, Gateway, StreamTiming
+from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
 from tollgate.engine.replies.kept_answers import AnswerStore
@@ -37,9 +36,10 @@ from tollgate.engine.replies.sink import (
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
+from tollgate.stores.ports.batches import BackgroundServices
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -50,7 +50,7 @@ from tollgate.web.generation.entrance import (
 from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.paths import CanonicalPath, no_route
-from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
+from tollgate.web.http.reply import AsgiReply, unless_gone
 from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.http.source_address import source_address
 from tollgate.web.http.unknown_callers import unknown_callers
@@ -58,6 +58,11 @@ from tollgate.web.http.unknown_callers import unknown_callers
 # Imported at first use, because most processes never serve such requests.
 _APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
     "tollgate.engine.presets:apply_preset"
+)
+
+BackgroundSource = Callable[[], BackgroundServices | None]
+_START_BACKGROUND: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
+    "tollgate.web.background.starting:start_background"
 )
 
 
@@ -70,12 +75,14 @@ def chat_app(
     contents: ContentLog | None = None,
     responses: ContentLog | None = None,
     seals: SealKeys | None = None,
+    background: BackgroundSource | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it, the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
-    may refer to. `seals` has the keys that seal compacted conversations.
+    may refer to. `seals` has the keys that seal compacted conversations, and `background` returns
+    the stores of responses that workers answer, or None.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -88,14 +95,17 @@ def chat_app(
             seals=seals if refers else None,
         )
         endpoints[format_.path] = MeteredEndpoint(
-            format_, entrance, answers=answers, contents=contents
+            format_,
+            entrance,
+            answers=answers,
+            contents=contents,
+            background=background if format_ is RESPONSES else None,
         )
         if format_.alias is not None:
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
             endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
-    # A router without an application is enough, because each endpoint handles all of its own
-    # failures.
+    # A bare router is enough, because each endpoint handles all of its failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
@@ -149,6 +159,7 @@ class _Admitted(Struct, frozen=True, kw_only=True):
     call: Call
     claim: Claim | None
     body: bytes
+    headers: Mapping[str, str]
 
 
 class MeteredEndpoint(FormatEndpoint):
@@ -161,8 +172,10 @@ class MeteredEndpoint(FormatEndpoint):
         *,
         answers: AnswerStore | None,
         contents: ContentLog | None,
+        background: BackgroundSource | None = None,
     ) -> None:
         super().__init__(format_, entrance)
+        self._background = background
         self._answers = answers
         self._contents = contents
 
@@ -172,7 +185,7 @@ class MeteredEndpoint(FormatEndpoint):
         admitted: _Admitted | None = None
         try:
             admitted = await self._admit(scope, receive)
-            await _unless_gone(self._answer(admitted, reply), receive)
+            await unless_gone(self._answer(admitted, reply), receive)
         except ClientGone:
             raise
         except GatewayError as refusal:
@@ -199,6 +212,27 @@ class MeteredEndpoint(FormatEndpoint):
             raise
 
     async def _parse(self, entered: Entered, scope: Scope) -> _Admitted:
+        gateway = entered.gateway
+        call, body = await self.read_call(entered, self._deadline(scope), _platform_ids(scope))
+        if not call.parsed.stream:
+            sooner = call.deadline.sooner(gateway.timing.non_streamed_total_s)
+            call = replace(call, deadline=sooner)
+        claim = await self._entrance.compute(
+            entered, partial(claim_of, entered.headers, call, path=scope["path"], body=body)
+        )
+        if claim is not None and call.parsed.episode_id is None:
+            # The episode id is stored with the answer, because a replay belongs to the same
+            # episode.
+            named = replace(call.parsed, episode_id=self._services.ids.new_uuid7())
+            call = replace(call, parsed=named)
+        return _Admitted(
+            gateway=gateway, call=call, claim=claim, body=body, headers=entered.headers
+        )
+
+    async def read_call(
+        self, entered: Entered, deadline: Deadline, platform_ids: PlatformIds
+    ) -> tuple[Call, bytes]:
+        """Parse a request, and return its call and its body as JSON."""
         headers, gateway, body = entered.headers, entered.gateway, entered.body
         entrance = self._entrance
         parsed: ParsedWork | None = await entrance.parse_read(entered, self._format)
@@ -224,28 +258,24 @@ class MeteredEndpoint(FormatEndpoint):
             parsed=parsed,
             request_id=entered.request_id,
             ingress_format=self._format.name,
-            deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
+            deadline=deadline,
             client_request_id=client_request_id(headers),
-            platform_ids=_platform_ids(scope),
+            platform_ids=platform_ids,
             labels=_stated_labels(gateway, headers, parsed),
             ceilings=limits.ceilings,
             session=limits.session,
+            cache_control=headers.get("cache-control", ""),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
             is_large=entered.is_large or _is_large(parsed.request),
         )
-        claim = await entrance.compute(
-            entered, partial(claim_of, headers, call, path=scope["path"], body=body)
-        )
-        if claim is not None and parsed.episode_id is None:
-            # The episode id is stored with the answer, because a replay belongs to the same
-            # episode.
-            named = replace(parsed, episode_id=self._services.ids.new_uuid7())
-            call = replace(call, parsed=named)
-        return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
+        return call, body
 
     async def _answer(self, admitted: _Admitted, reply: AsgiReply) -> None:
-        call, sink = admitted.call, self._sink(reply, admitted)
-        gateway = admitted.gateway
+        call, gateway = admitted.call, admitted.gateway
+        if isinstance(call.parsed, ParsedCall) and call.parsed.background:
+            await self._start_background(admitted, reply)
+            return
+        sink = self._sink(reply, admitted)
         if admitted.claim is None:
             await generate(gateway, call, sink)
             return
@@ -263,21 +293,34 @@ class MeteredEndpoint(FormatEndpoint):
             ingress=self._ingress,
         )
 
+    async def _start_background(self, admitted: _Admitted, reply: AsgiReply) -> None:
+        services = None if self._background is None else self._background()
+        if services is None:
+            raise invalid_request("background: this deployment has no bucket.", "background")
+        if admitted.claim is not None:
+            raise invalid_request("Idempotency-Key: not for background responses.")
+        await _START_BACKGROUND()(
+            services,
+            admitted.gateway,
+            admitted.call,
+            headers=admitted.headers,
+            body=admitted.body,
+            reply=reply,
+        )
+
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
-        call, gateway = admitted.call, admitted.gateway
-        around = self._storing(admitted)
+        call, gateway, around = admitted.call, admitted.gateway, self._storing(admitted)
         sink = reply_sink(gateway, reply, self._ingress, call.parsed, around=around)
+        return self.logging_sink(sink, gateway, call, admitted.body)
+
+    def logging_sink(self, sink: EventSink, gateway: Gateway, call: Call, body: bytes) -> EventSink:
+        """Return a sink that also stores the content, if the caller's key opts in."""
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
         choices = call.parsed.request.answers
         return ContentSink(
-            sink,
-            self._contents,
-            side=gateway.side,
-            body=admitted.body,
-            choices=choices,
-            days=days,
+            sink, self._contents, side=gateway.side, body=body, choices=choices, days=days
         )
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
@@ -299,20 +342,21 @@ class MeteredEndpoint(FormatEndpoint):
             days=days,
         )
 
-    def _deadline(self, scope: Scope, timing: StreamTiming, *, streamed: bool) -> Deadline:
+    def _deadline(self, scope: Scope) -> Deadline:
         clock = self._services.clock
         extensions = scope.get("extensions") or {}
         total_s = self._entrance.limits.stream_total_s
         if DEADLINE_EXTENSION in extensions:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
-        deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
-        return deadline if streamed else deadline.sooner(timing.non_streamed_total_s)
+        return Deadline.within(clock, total_s - SETTLE_BUDGET_S)
 
 
 def _stated_labels(
     gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
 ) -> Mapping[str, str]:
-    """Return the labels that the caller sent about itself; none if the catalog reads none."""
+    """Return the labels that the caller sent about itself; none unless the catalog reads such
+    labels.
+    """
     sources = gateway.planner.catalog.attribution
     if not sources:
         return NO_HEADERS
@@ -356,18 +400,3 @@ async def _routed(admitted: _Admitted) -> Routed | None:
         route=trace.route if trace else None,
         rule=trace.rule if trace else None,
     )
-
-
-async def _unless_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Run the work, and cancel it when the client disconnects."""
-    task = asyncio.create_task(work)
-    watcher = asyncio.create_task(wait_for_disconnect(receive))
-    watcher.add_done_callback(lambda _: task.cancel())
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not watcher.done():
-            raise
-        watcher.result()
-    finally:
-        watcher.cancel()

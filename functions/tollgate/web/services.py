@@ -37,8 +37,8 @@ from tollgate.stores.ports.administration import (
     Workspace,
     WorkspaceStore,
 )
-from tollgate.stores.ports.base import CooldownStore
-from tollgate.stores.ports.batches import BatchQueue, BatchStore
+from tollgate.stores.ports.base import AnswerCache, CooldownStore
+from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
 from tollgate.stores.ports.subjects import SubjectStore
@@ -84,10 +84,16 @@ class Services(Struct, frozen=True, kw_only=True):
     """Batches; None in a deployment that has neither a bucket nor a folder."""
     batch_queue: BatchQueue | None = None
     """The queue that wakes workers; None if the workers of this host look for batches."""
+    background: BackgroundServices | None = None
+    """Background responses; None in a deployment that stores no responses."""
     named_files: FileReader | None
     """Reader of the uploaded files that requests refer to."""
     answers: AnswerStore | None
     """Stored replies for Idempotency-Key; None in a deployment that has neither a bucket nor a
+    folder.
+    """
+    answer_cache: AnswerCache | None = None
+    """Stored answers for identical requests; None in a deployment that has neither a bucket nor a
     folder.
     """
     catalogs: Catalogs
@@ -104,7 +110,9 @@ class Services(Struct, frozen=True, kw_only=True):
     make_tools: Callable[[Catalog], ServerTools] | None = None
     """Creates the tools configured in a catalog, to explain their bounds."""
     find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None
-    """Finds where a provider's missing key could be set, in processes that call providers."""
+    """Finds the places where a provider's missing key could be set, in processes that call
+    providers.
+    """
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

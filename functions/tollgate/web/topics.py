@@ -52,6 +52,7 @@ TOPICS: Final = (
         (DottedName("tollgate.web.records.generation_routes:generation_routes"),),
         frozenset({"generation", "generations"}),
     ),
+    Topic((DottedName("tollgate.web.records.cache_routes:cache_routes"),), frozenset({"cache"})),
     Topic(
         (DottedName("tollgate.web.records.activity_routes:activity_routes"),),
         frozenset({"activity", "workspaces"}),

@@ -19,10 +19,14 @@ def wire_batch_store(stores: Stores, clock: Clock) -> DynamoBatchStore:
 
 def wire_batch_queue(settings: Settings, clock: Clock) -> SqsBatchQueue | None:
     """Return the queue that wakes the batch function; None if the settings name none."""
-    if settings.batch_queue_url is None:
+    return wire_queue(settings, settings.batch_queue_url, clock)
+
+
+def wire_queue(settings: Settings, url: str | None, clock: Clock) -> SqsBatchQueue | None:
+    """Return the queue with this URL; None if there is none."""
+    if url is None:
         return None
-    client = aws_json(settings, "sqs", settings.sqs_endpoint_url, clock)
-    return SqsBatchQueue(client, settings.batch_queue_url)
+    return SqsBatchQueue(aws_json(settings, "sqs", settings.sqs_endpoint_url, clock), url)
 
 
 def read_message(body: str) -> BatchPlace:

@@ -1,5 +1,8 @@
 """Wires the workers of batches."""
 
+from typing import Final
+
+from tollgate.core.batches import Batch
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.batches.polling import BatchPolling
@@ -11,6 +14,8 @@ from tollgate.stores.batches.records import DynamoLineRecords
 from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
+
+_BATCHES_AT_ONCE: Final = 16
 
 
 def wire_batch_worker(
@@ -29,6 +34,7 @@ def wire_batch_worker(
         store=wire_batch_store(stores, clock),
         objects=StoredBatchObjects(stores.objects, files.store),
         records=DynamoLineRecords(stores.generations),
+        ledger=stores.ledger,
         keys=stores.keys,
         gateways=gateways,
         ingresses=Ingresses(ids),
@@ -45,11 +51,11 @@ def wire_polling(
     gateways: GatewaySource,
     *,
     clock: Clock,
-) -> BatchPolling | None:
+) -> BatchPolling[Batch] | None:
     """Return the poller that runs open batches in a server; None if the server runs none."""
     if files is None:
         return None
     worker = wire_batch_worker(settings, stores, files, gateways, clock=clock)
     if worker is None:
         return None
-    return BatchPolling(worker, wire_batch_store(stores, clock), clock)
+    return BatchPolling(worker, wire_batch_store(stores, clock), clock, at_once=_BATCHES_AT_ONCE)

@@ -44,6 +44,7 @@ from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import SecretStore
+from tollgate.stores.ports.batches import BackgroundServices
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
@@ -205,6 +206,7 @@ def wire_gateway(
         buffers=upstream.buffers,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
+        answer_cache=stores.answer_cache,
         files=stores.named_files,
         tools=_LaterTools(
             catalog=catalog,
@@ -320,22 +322,35 @@ def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> Doc
     return _InvokedDocuments(settings.reader_function, settings, stores, clock)
 
 
-def wire_chat_app(
-    stores: Stores, gateways: Gateways, limits: WebLimits, *, clock: Clock, journal: Journal
-) -> ASGIApp:
-    """Return the app with the metered routes."""
+def wire_request_services(stores: Stores, *, clock: Clock, journal: Journal) -> RequestServices:
+    """Return what every metered request needs."""
     ids = IdSource(clock)
-    ingresses = Ingresses(ids)
-    # Most requests use this format, so the start imports its modules.
-    _ = ingresses[CHAT_COMPLETIONS.name]
-    front = RequestServices(
+    return RequestServices(
         keys=stores.keys,
         access_log=cache(lambda: _ACCESS_LOG()(stores.client, stores.tables, ids=ids, clock=clock)),
-        ingresses=ingresses,
+        ingresses=Ingresses(ids),
         clock=clock,
         ids=ids,
         journal=journal,
     )
+
+
+def wire_chat_app(
+    stores: Stores,
+    gateways: Gateways,
+    limits: WebLimits,
+    *,
+    background: Callable[[], BackgroundServices | None],
+    clock: Clock,
+    journal: Journal,
+) -> ASGIApp:
+    """Return the app with the metered routes.
+
+    `background` is called by the first request for a background response.
+    """
+    front = wire_request_services(stores, clock=clock, journal=journal)
+    # Most requests use this format, so the start imports its modules.
+    _ = front.ingresses[CHAT_COMPLETIONS.name]
     return chat_app(
         front,
         gateways,
@@ -344,4 +359,5 @@ def wire_chat_app(
         contents=stores.contents,
         responses=stores.responses,
         seals=stores.seal_keys,
+        background=cache(background),
     )

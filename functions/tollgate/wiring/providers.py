@@ -5,6 +5,7 @@ provider, no AWS code is imported.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, TypeVar
 
 from msgspec import Struct, field
@@ -14,6 +15,7 @@ from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.secret import CredentialPlace
 from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.ports.provider_batches import BatchForm, ProviderBatches
 from tollgate.providers.transports.authorization import (
     AWS_IDENTITY,
     GOOGLE_FILE,
@@ -44,6 +46,17 @@ TRANSPORTS: Final[
 }
 
 
+# Imported with the first batch, because most processes run none.
+_BATCHES: Final[
+    Mapping[BatchForm, DottedName[Callable[[ProviderRow, ProviderServices], ProviderBatches]]]
+] = {
+    "openai": DottedName("tollgate.providers.transports.batches.openai:make_openai_batches"),
+    "anthropic": DottedName(
+        "tollgate.providers.transports.batches.anthropic:make_anthropic_batches"
+    ),
+}
+
+
 class Registry:
     """Creates the provider for each entry, once."""
 
@@ -63,8 +76,12 @@ class Registry:
                 transport()(row, self._services),
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
+                None if row.batch is None else partial(self._make_batches, row, row.batch.form),
             )
         return provider
+
+    def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
+        return _BATCHES[form]()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are

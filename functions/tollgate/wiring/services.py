@@ -13,6 +13,7 @@ from tollgate.stores.ports.batches import BatchQueue
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
+from tollgate.wiring.background import wire_background
 from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
@@ -57,8 +58,10 @@ def wire_services(
         uploads=None if files is None else files.uploads,
         batches=None if files is None else wire_batch_store(stores, clock),
         batch_queue=batch_queue,
+        background=wire_background(stores, None, clock),
         named_files=stores.named_files,
         answers=stores.answers,
+        answer_cache=stores.answer_cache,
         catalogs=catalogs,
         publications=stores.publications,
         formats=formats,

@@ -17,6 +17,7 @@ from tollgate.stores.money.admissions import DynamoAdmissions
 from tollgate.stores.money.ledger import DynamoLedger
 from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.records.answer_cache import ObjectAnswerCache
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
@@ -42,6 +43,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     cooldowns: DynamoCooldownStore
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
+    answer_cache: ObjectAnswerCache | None
     contents: ObjectContentLog | None
     responses: ObjectContentLog | None
     named_files: DynamoFileReader | None
@@ -82,9 +84,10 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     generations = DynamoGenerationStore(
         client, tables.generations, retention_s=settings.record_days * DAY_S
     )
-    answers = contents = responses = named_files = None
+    answers = answer_cache = contents = responses = named_files = None
     if objects is not None:
         answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
+        answer_cache = ObjectAnswerCache(objects)
         contents = ObjectContentLog(objects, clock=clock)
         responses = ObjectContentLog(objects, clock=clock, kind="responses")
         named_files = DynamoFileReader(client, tables.core, objects, clock)
@@ -110,6 +113,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         objects=objects,
         answers=answers,
+        answer_cache=answer_cache,
         contents=contents,
         responses=responses,
         named_files=named_files,

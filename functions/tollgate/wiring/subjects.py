@@ -4,6 +4,7 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
 from tollgate.stores.subjects.erasure import ErasureRounds
+from tollgate.stores.subjects.jobs import JobErasure
 from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.preservation import Preservation
 from tollgate.stores.subjects.rounds import SubjectRounds
@@ -35,16 +36,20 @@ def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRo
         files=None if files is None else files.store,
         clock=clock,
     )
+    objects = stores.objects
+    jobs = None
+    if objects is not None:
+        jobs = JobErasure(client, tables, store, objects=objects, clock=clock)
     return SubjectRounds(
         client=client,
         table=tables.core,
-        erasures=ErasureRounds(store, records, people, stores.objects, clock=clock),
+        erasures=ErasureRounds(store, records, people, objects, jobs=jobs, clock=clock),
         preservation=Preservation(
             client,
             tables,
             store,
             records,
-            objects=stores.objects,
+            objects=objects,
             retention_s=retention_s,
             clock=clock,
         ),

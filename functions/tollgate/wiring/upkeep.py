@@ -1,17 +1,20 @@
 """Wires the scheduled work: the sweeper, the maintenance, late uploads, audit and webhooks."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from tollgate.aws.aws_json import AwsJson
+from tollgate.core.background import BackgroundResponse
+from tollgate.core.batches import Batch
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
-from tollgate.stores.batches.queue import OpenBatches
+from tollgate.stores.batches.queue import OpenJobs, find_submissions
 from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
@@ -28,6 +31,7 @@ from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.aws import aws_json, signer
+from tollgate.wiring.background import wire_background_queue, wire_background_store
 from tollgate.wiring.batch_stores import wire_batch_queue, wire_batch_store
 from tollgate.wiring.stores import Stores
 from tollgate.wiring.webhook_secrets import wire_sealer
@@ -40,7 +44,8 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     maintenance: WorkspaceMaintenance
     late_uploads: LateUploads | None
     """None in a deployment without a bucket or a folder."""
-    open_batches: OpenBatches
+    open_batches: OpenJobs[Batch]
+    open_background: OpenJobs[BackgroundResponse]
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -49,6 +54,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
         """Close the connections that only scheduled work uses."""
         await self.secrets.close()
         await self.open_batches.aclose()
+        await self.open_background.aclose()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -61,6 +67,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     sealer = wire_sealer(settings, stores.kms, ids)
     sender = EventSender(clock, Egress(), sealer)
     endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
+    batches = wire_batch_store(stores, clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(
@@ -70,6 +77,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             keys=stores.key_states,
             generations=stores.generations,
             clock=clock,
+            find_waiting=partial(find_submissions, batches),
         ),
         maintenance=WorkspaceMaintenance(
             client,
@@ -85,8 +93,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
-        open_batches=OpenBatches(
-            wire_batch_store(stores, clock), wire_batch_queue(settings, clock)
+        open_batches=OpenJobs(batches, wire_batch_queue(settings, clock)),
+        open_background=OpenJobs(
+            wire_background_store(stores, clock), wire_background_queue(settings, clock)
         ),
         audit=Audit(
             client,

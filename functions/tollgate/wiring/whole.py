@@ -18,6 +18,7 @@ from tollgate.web.local_app import LocalApp, local_uploads_app
 from tollgate.web.services import Catalogs
 from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.background import wire_background
 from tollgate.wiring.files import Files
 from tollgate.wiring.generation import Upstream, wire_chat_app
 from tollgate.wiring.observation import wire_web_limits
@@ -62,6 +63,7 @@ def wire_whole_app(
     upstream: Upstream,
     files: Files | None,
     batch_queue: BatchQueue | None = None,
+    background_queue: BatchQueue | None = None,
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
@@ -78,7 +80,14 @@ def wire_whole_app(
         journal=journal,
         find_missing_key=upstream.registry.find_missing_key,
     )
-    chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
+    chat = wire_chat_app(
+        stores,
+        gateways,
+        limits,
+        background=lambda: wire_background(stores, background_queue, clock),
+        clock=clock,
+        journal=journal,
+    )
     local = None if files is None else files.local
     uploads = None if local is None else local_uploads_app(local, limits, IdSource(clock))
     login = login_app(

@@ -55,6 +55,15 @@ def test_without_traffic_it_says_how_to_name_some(tmp_path: Path) -> None:
     assert json.loads(as_data(found))["replay"] is None
 
 
+def test_c53_requests_that_neither_revision_serves_are_counted() -> None:
+    replay = TrafficReplay(requests=3, refused_by_both=2)
+    found = Review(base="a", head="b", replay=replay)
+    for rendered in (as_text(found), as_markdown(found)):
+        assert "Neither revision serves 2 requests (66.7 %)." in rendered
+    every = Review(base="a", head="b", replay=TrafficReplay(requests=2))
+    assert "Neither" not in as_text(every)
+
+
 def test_c53_the_price_of_a_tool_has_the_share_of_traffic_that_ran_it() -> None:
     fact = Fact(name="call", before="0.008", after="0.005")
     change = Change(kind="changed", what="price", subject="web_search", facts=(fact,))

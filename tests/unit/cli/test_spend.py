@@ -74,6 +74,15 @@ def test_c67_it_tells_how_fresh_each_day_is() -> None:
         ),
     ]
     assert list(explain_freshness({key: [] for key in activity})) == []
+    # A workspace has no unknown days, and none to count, before it was created.
+    born = date(2026, 11, 22)
+    assert [line.split()[:2] for line in explain_freshness(activity, born)] == [
+        ["No", "usage"],
+        ["Final:", "2026-11-01"],
+        ["Counted", "live,"],
+        ["Incomplete:", "2026-11-23;"],
+    ]
+    assert "2026-11-21" not in [*explain_freshness(activity, born)][2]
 
 
 def test_c67_refunds_are_those_entered_on_these_days_and_no_other_entries() -> None:

@@ -1,7 +1,7 @@
 """The banner of `tollgate dev`: which providers are usable, and the variables of the others."""
 
 from tests.unit.routing.catalogs import catalog, endpoint, model, provider
-from tollgate.cli.server.dev import describe_providers, describe_tools
+from tollgate.cli.server.local_gateway import describe_providers, describe_tools
 from tollgate.core.secret import CredentialPlace
 
 

@@ -49,7 +49,7 @@ def test_a_picture_states_its_format_and_size(
 )
 def test_what_is_no_picture_has_neither(content: bytes) -> None:
     assert picture_format(content) is None
-    assert find_picture_fault(content) == "must be a PNG, JPEG, GIF or WebP picture"
+    assert find_picture_fault(content) == "must be a PNG, JPEG, GIF or WebP image"
 
 
 def test_a_picture_that_states_too_many_pixels_is_refused() -> None:

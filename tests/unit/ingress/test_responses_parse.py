@@ -278,7 +278,7 @@ def test_c80_a_usual_summary_is_no_option_of_its_own() -> None:
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
         ({"conversation": "conv_1"}, "conversation"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt"),
-        ({"background": True}, "background"),
+        ({"background": "yes"}, "background"),
         ({"tools": [{"type": "file_search", "vector_store_ids": []}]}, "tools[0].type"),
         ({"tools": [{"type": "mcp", "server_url": "https://a.example"}]}, "tools[0].type"),
         ({"tools": [{"type": "function"}]}, "tools[0].name"),
@@ -301,14 +301,13 @@ def test_c80_a_refusal_names_the_field_at_fault(fields: dict[str, Any], param: s
     [
         ("previous_response_id", "--response-days"),
         ("conversation", "send `previous_response_id`"),
-        ("background", "wait, or stream"),
     ],
 )
 def test_c80_what_needs_storage_is_refused_with_what_to_do_instead(
     field: str, instead: str
 ) -> None:
     with pytest.raises(RequestError, match=instead):
-        parsed(**{field: True if field == "background" else "resp_1"})
+        parsed(**{field: "resp_1"})
 
 
 def test_c80_a_reference_to_a_thought_is_left_out_and_named() -> None:

@@ -158,3 +158,19 @@ def test_c62_the_bound_has_the_rates_of_each_size_that_a_prompt_may_have(
     tiered = schedule(PriceOverride(rates={"input": Decimal(4)}, prompt_tokens_over=100))
     assert max(price.input for price in tiered.possible(0, most)) == rate
     assert tiered.cost_max_nano_usd(0, most, 0) == most * rate * 1_000 + 5
+
+
+def test_c65_c83_a_schedule_is_scaled_with_its_overrides_but_for_searches() -> None:
+    base = Price(
+        input=Decimal(3), output=Decimal(15), cache_read=Decimal("0.3"), web_search=Decimal("0.01")
+    )
+    night = PriceOverride(rates={"input": Decimal(1)}, utc_minutes=(0, 60))
+    half = PriceSchedule(base=base, overrides=(night,)).scaled(50)
+    assert half.base == Price(
+        input=Decimal("1.5"),
+        output=Decimal("7.5"),
+        cache_read=Decimal("0.15"),
+        web_search=Decimal("0.01"),
+    )
+    assert half.at(60.0, 10).input == Decimal("0.5")
+    assert PriceSchedule(base=base).scaled(100).base == base

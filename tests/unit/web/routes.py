@@ -143,7 +143,8 @@ SCIM_ROUTES = [
     ("PUT", SCIM_USER, {"userName": "ana", "active": False}),
     ("DELETE", SCIM_USER, None),
 ]
-WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES + SESSION_CHANGES
+CACHE_CHANGES = [("DELETE", "/v1/cache", None)]
+WORKSPACE_CHANGES = CACHE_CHANGES + KEY_CHANGES + PEOPLE_CHANGES + SESSION_CHANGES
 WEBHOOK_ROUTES = [
     ("GET", "/v1/webhooks", None),
     ("POST", "/v1/webhooks", {"url": "https://hooks.example/"}),

@@ -17,7 +17,7 @@ from tests.memory.files import shelved
 from tests.traffic import planning_request
 from tests.unit.ingress.media_samples import PDF, PNG
 from tests.unit.ingress.recordings import wav
-from tests.unit.routing.catalogs import NOW_S, catalog
+from tests.unit.routing.catalogs import NOW_S, RECENTLY, catalog, provider
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.records.generation import RoundsBound
@@ -55,6 +55,14 @@ def considered(reply: Exchange) -> list[tuple[int | None, str, str | None]]:
         (each["attempt"], f"{each['provider']}/{each['upstream']}", each["removed"])
         for each in reply.json["candidates"]
     ]
+
+
+async def test_c53_c83_a_candidate_says_what_a_line_of_a_batch_costs() -> None:
+    terms = {"form": "openai", "percent": 50, "source": "made up", "checked": RECENTLY}
+    providers = {"near": provider(batch=terms), "far": provider()}
+    reply = await ask(await api(providers=providers), "acme/large")
+    assert [each["batch_percent"] for each in reply.json["candidates"]] == [50, None]
+    assert "50% of the price in batches" in "\n".join(render_explanation(reply.json))
 
 
 async def test_c53_a_chat_request_is_told_its_candidates_and_what_removed_each() -> None:

@@ -23,6 +23,7 @@ OBJECTS = {
     "cost_lines",
     "server_tool_runs",
     "judgements",
+    "reused",
     "rounds",
     "provider_responses",
     "tokens",

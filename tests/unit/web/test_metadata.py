@@ -57,6 +57,7 @@ class Asked:
             "route": "smart",
             "rule": rule,
             "attempts": list(attempts),
+            "reused_generation": None,
             "catalog_sha": self.sha,
         }
 

@@ -200,16 +200,12 @@ async def test_c80_keys_that_see_no_content_see_no_response(
     assert (reply.status, reply.error["code"]) == (403, "permission_denied")
 
 
+CREDIT_AMOUNTS = ("total_credits", "total_usage", "available", "held", "credit_limit", "owed")
 NOTHING: dict[str, object] = {"data": [], "next_cursor": None, "unreadable": []}
 OWN = {
     "/v1/keys": {"data": 3, "next_cursor": None, "unreadable": []},
-    "/v1/credits": {
-        "data": {
-            **dict.fromkeys(("total_credits", "total_usage", "available", "held"), 0.0),
-            **dict.fromkeys(("credit_limit", "owed"), 0.0),
-            "expiring": [],
-        }
-    },
+    "/v1/credits": {"data": {**dict.fromkeys(CREDIT_AMOUNTS, 0.0), "expiring": []}},
+    "/v1/cache": {"deleted": 0},
     "/v1/credits/ledger": NOTHING,
     "/v1/teams": NOTHING,
     "/v1/members": NOTHING,

@@ -11,6 +11,7 @@ import pytest
 from tests.asgi import request
 from tests.unit.web.routes import (
     BATCH_ROUTES,
+    CACHE_CHANGES,
     EVERY_KEYS_ROUTES,
     FILE_ROUTES,
     KEY_CHANGES,
@@ -47,6 +48,7 @@ SERVED_BY = [
     (PEOPLE_LISTS, READERS | {"developer", "billing"}, {"acme", OPERATORS}),
     (MONEY_LISTS, READERS | {"billing"}, {"acme", OPERATORS}),
     (KEY_CHANGES, MANAGERS | {"developer"}, {"acme", OPERATORS}),
+    (CACHE_CHANGES, MANAGERS, {"acme", OPERATORS}),
     (PEOPLE_CHANGES, MANAGERS, {"acme", OPERATORS}),
     (SESSION_LISTS, READERS | {"developer", "billing"}, {"acme", OPERATORS}),
     (SESSION_CHANGES, MANAGERS | {"developer", "billing", "viewer"}, {"acme", OPERATORS}),

@@ -1,8 +1,8 @@
 """Schema of access.yaml: the people, keys, alerts and budget of a workspace.
 
-The settings are those of the API's bodies, so their names and bounds are written once.
+The settings are taken from the API's bodies, so their names and bounds are defined only there.
 `python -m tollgate.cli.access.access_file > infra/schema/access.v1.json` writes the JSON Schema
-with which editors check and complete the file.
+that editors use to check and complete the file.
 """
 
 import sys
@@ -99,7 +99,7 @@ class UnlistedSection(Body):
     """The treatment of live objects that a section of the file does not list."""
 
     members: Unlisted = "keep"
-    keys: Annotated[Unlisted, Field(description="keys of members are left alone")] = "keep"
+    keys: Annotated[Unlisted, Field(description="keys of members are left unchanged")] = "keep"
 
 
 class AccessFile(Body):
@@ -130,9 +130,9 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Field of the object that is its name in the file."""
     entry: type[AccessEntry]
     stops_by: tuple[str, bool] | None = None
-    """Setting and value that stop an object."""
+    """The setting, and its value, that disable an object."""
     used_at: str | None = None
-    """Field with the time of the last use of the secret."""
+    """Field with the time at which the secret was last used."""
 
 
 TEAMS: Final = Kind(section="teams", noun="team", path="/teams", identity="id", entry=TeamEntry)
@@ -169,7 +169,7 @@ WORKSPACE: Final = Kind(
     identity="id",
     entry=WorkspaceEntry,
 )
-# In the order in which `apply` changes them: keys need their members, members their teams.
+# `apply` uses this order, because keys need their members, and members need their teams.
 ACCESS_KINDS: Final = (TEAMS, MEMBERS, KEYS, ALERTS, WORKSPACE)
 
 

@@ -1,7 +1,7 @@
 """Apply access.yaml to a running gateway.
 
-Each change is one request, which the gateway carries out as a whole. A run that ends in the middle
-is completed by the next one, which compares again.
+Each change is one atomic request. If a run is interrupted, the next run compares again and makes
+the remaining changes.
 """
 
 from collections.abc import Iterator
@@ -52,14 +52,14 @@ def has_secrets(file: AccessFile, live: LiveAccess, plan: AccessPlan) -> bool:
 def apply_changes(
     api: Api, file: AccessFile, live: LiveAccess, plan: AccessPlan, *, vault: SecretVault | None
 ) -> Iterator[ObjectChange | StoredSecret]:
-    """Make the changes of a plan, and yield each one that is made.
+    """Make the changes of a plan, and yield each change once it is made.
 
-    The secret of a new object goes to the store. If an earlier run created the object but was ended
-    before its secret was stored, the object gets a new secret. Raises TakenSecret if a new object
-    would replace a value in the store.
+    The secret of a new object goes to the store. If an earlier run created the object but was
+    interrupted before it stored the secret, the object gets a new secret. Raises TakenSecret if a
+    new object would replace a value in the store.
     """
     pending = dict(_secrets(file, live, plan))
-    # A store that cannot be reached ends the command before anything has changed.
+    # If the store cannot be reached, the command fails before anything has changed.
     empty = [] if vault is None else [it for it in pending.values() if not vault.has_secret(it)]
     for (kind, name), secret_name in pending.items():
         if name not in live.of(kind) and secret_name not in empty:
@@ -105,7 +105,7 @@ def _secret_of(reply: Any) -> str:
 
 
 def _path(kind: Kind, live: LiveAccess) -> str:
-    """Return the path of a kind; only the operator's path of members gives the role `owner`."""
+    """Return the path of a kind; the role `owner` can only be set through the operator's path."""
     if kind is MEMBERS and live.operates:
         return f"/workspaces/{live.workspace_id}{kind.path}"
     return kind.path

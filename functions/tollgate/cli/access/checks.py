@@ -1,4 +1,4 @@
-"""Find the reasons why access.yaml must not be applied, before anything is changed."""
+"""Checks for reasons not to apply access.yaml, before anything is changed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def _changed_roles(file: AccessFile, live: LiveAccess) -> Iterator[str]:
 
 
 def _keys_of_members(file: AccessFile, live: LiveAccess) -> Iterator[str]:
-    # Members create keys outside the file. A member's key with a name from the file would get the
+    # Members create keys outside the file. If such a key has the name of an entry, it would get the
     # limits of that entry.
     for name, entry in (file.keys or {}).items():
         found = live.of(KEYS).get(name)

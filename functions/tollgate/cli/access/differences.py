@@ -23,7 +23,7 @@ from tollgate.cli.access.live import LiveAccess, LiveObject
 from tollgate.stores.ports.people import SESSION_KEY_PREFIX
 from tollgate.stores.rules.periods import PERIODS
 
-# A setting in the form in which the file and the API are compared.
+# The form of a setting in which the file and the API are compared.
 SettingValue: TypeAlias = (
     "bool | int | str | Decimal | tuple[str, ...] | Mapping[str, Decimal | str] | None"
 )
@@ -36,12 +36,12 @@ class SettingChange(Struct, frozen=True, kw_only=True):
 
     name: str
     live: SettingValue
-    """None for a new object as well."""
+    """The live value; None if the setting has no value or the object is new."""
     stated: SettingValue
 
     @property
     def is_loss(self) -> bool:
-        """True if the change takes something from people or programs."""
+        """True if people or programs lose rights or limits through the change."""
         match self.stated, self.live:
             case bool(), _:
                 return self.stated is not (self.name == "enabled")
@@ -68,25 +68,25 @@ class ObjectChange(Struct, frozen=True, kw_only=True):
     body: Mapping[str, object]
     """Body of the request that makes the change."""
     affected: tuple[str, ...] = ()
-    """Names of the keys that lose something with their team or member."""
+    """Names of the keys that lose rights or limits because their team or member does."""
     unlisted: bool = False
     """True for an object that is disabled because the file does not list it."""
 
     @property
     def is_loss(self) -> bool:
-        """True if people or programs lose something."""
+        """True if people or programs lose rights or limits."""
         return self.id is not None and any(setting.is_loss for setting in self.settings)
 
     @property
     def stops(self) -> bool:
-        """True if the object can no longer be used."""
+        """True if the object can no longer be used afterwards."""
         return self.id is not None and self.kind.stops_by in [
             (setting.name, setting.stated) for setting in self.settings
         ]
 
 
 class Drift(Struct, frozen=True, kw_only=True):
-    """A difference that stays: an unlisted object, or a setting left to the console until a day."""
+    """A remaining difference: an unlisted object, or a setting left to the console until a day."""
 
     kind: Kind
     name: str
@@ -113,13 +113,13 @@ class LimitChange(Struct, frozen=True, kw_only=True):
 
 
 class AccessPlan(Struct, frozen=True, kw_only=True):
-    """The changes that a file makes, and the differences that stay."""
+    """The changes that a file makes, and the differences that it leaves."""
 
     workspace_id: str
     changes: tuple[ObjectChange, ...]
     drift: tuple[Drift, ...]
     limits: tuple[LimitChange, ...]
-    """Only the sums that the plan changes."""
+    """The total limits that the plan changes; unchanged totals are left out."""
 
 
 def compare_access(file: AccessFile, live: LiveAccess, today: date) -> AccessPlan:
@@ -206,7 +206,7 @@ def _create(
 def _stop_unlisted(
     file: AccessFile, kind: Kind, name: str, found: LiveObject, *, live: LiveAccess
 ) -> ObjectChange | None:
-    """Return the change that disables a live object, if the file says so and the object is on."""
+    """Return the change that disables a live object, if the file requires one."""
     if kind not in (MEMBERS, KEYS) or getattr(file.unlisted, kind.section) == "keep":
         return None
     own = live.own_key_id if kind is KEYS else live.own_member_id

@@ -1,4 +1,4 @@
-"""The state of a workspace in a running gateway, as access.yaml is compared with it."""
+"""The state of a workspace in a running gateway, for comparison with access.yaml."""
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -38,7 +38,7 @@ class LiveAccess(Struct, frozen=True, kw_only=True):
 
 
 def read_live(api: Api, *, alerts: bool) -> LiveAccess:
-    """Read the caller's workspace; only management keys may read alerts."""
+    """Return the state of the caller's workspace; only management keys may read alerts."""
     own = api.get("/key")["data"]
     workspace = api.get("/workspace")["data"]
     teams = list(api.pages("/teams", {"deleted": "true"}, "cursor"))
@@ -53,7 +53,7 @@ def read_live(api: Api, *, alerts: bool) -> LiveAccess:
             TEAMS.section: {team["id"]: team for team in teams if team["deleted_at"] is None},
             MEMBERS.section: {it["id"]: it for it in members if it["removed_at"] is None},
             KEYS.section: {key["name"]: key for key in api.pages("/keys", {}, "cursor")},
-            # If several webhooks have the same address, the file's entry stands for the oldest.
+            # If several webhooks have the same address, the file's entry refers to the oldest one.
             ALERTS.section: {webhook["url"]: webhook for webhook in reversed(webhooks)},
             WORKSPACE.section: {workspace["id"]: workspace},
         },

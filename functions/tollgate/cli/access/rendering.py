@@ -17,8 +17,8 @@ from tollgate.cli.routing.plan_rows import ReviewRow, Sign, align_rows, format_m
 from tollgate.core.money.amounts import nano_usd
 from tollgate.stores.rules.periods import PERIODS
 
-# The start of a comment, by which a workflow finds its comment.
-ACCESS_MARKER: Final = "<!-- tollgate-access-plan -->"
+# The start of a comment, by which the workflow finds its comment; the label follows.
+_MARKER: Final = "<!-- tollgate-access-plan"
 NOTHING: Final = "Nothing to do."
 _COMMAND: Final = "tollgate access plan"
 _CHANGES_BYTES_MAX: Final = 30_000
@@ -39,7 +39,8 @@ def access_markdown(plan: AccessPlan, authors: Authors) -> str:
 
 def refusal_markdown(sentences: Sequence[str]) -> str:
     """Render the reasons why a file must not be applied as a comment."""
-    lines = [ACCESS_MARKER, "### Access plan: the file must not be applied", ""]
+    first = f"{_MARKER} label=access:invalid -->"
+    lines = [first, "### Access plan: the file must not be applied", ""]
     return "\n".join([*lines, *fence_lines(sentences, "text", _CHANGES_BYTES_MAX, _COMMAND)])
 
 
@@ -56,12 +57,12 @@ def _text_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
         yield from (f"{name}: {before} → {after}" for name, before, after in _limit_cells(plan))
     if plan.drift:
         yield ""
-        yield "not as in the file, and left alone:"
+        yield "different from the file, and left unchanged:"
         yield from align_rows(_drift_rows(plan.drift, authors))
 
 
 def _markdown_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
-    yield ACCESS_MARKER
+    yield f"{_MARKER} label={'access:changes' if plan.changes else 'none'} -->"
     yield f"### Access plan for `{quote_code(plan.workspace_id)}`: {_headline(plan)}"
     yield ""
     if plan.limits:
@@ -78,7 +79,7 @@ def _markdown_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
             lines = align_rows(change_rows(changes, authors))
             yield from fence_lines(lines, "diff", _CHANGES_BYTES_MAX // 2, _COMMAND)
     if plan.drift:
-        yield "**Not as in the file, and left alone**"
+        yield "**Different from the file, and left unchanged**"
         yield ""
         lines = align_rows(_drift_rows(plan.drift, authors))
         yield from fence_lines(lines, "text", _DRIFT_BYTES_MAX, _COMMAND)

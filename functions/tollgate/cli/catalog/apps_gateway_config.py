@@ -21,7 +21,7 @@ from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.source_upstreams import SourceUpstream, list_left, offer_known
 
 _SECTION: Final = "models"
-# The gateway's providers whose name is not LiteLLM's prefix.
+# The providers whose name differs from LiteLLM's prefix.
 _PREFIXES: Final = {"foundry": "azure_ai", "vertex": "vertex_ai"}
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _READ: Final = frozenset({"auto_include_builtin_models", "models", "upstreams"})
@@ -62,7 +62,7 @@ def read_apps_gateway(path: Path, placement: Placement) -> LitellmConfig:
     if not deployments:
         raise NotALitellmConfig(f"{path.as_posix()} has no upstreams with models")
     if has_builtin:
-        text = "the Claude models of the base file stand for the gateway's own list"
+        text = "the Claude models of the base file replace the gateway's own list"
         notes.append(ImportNote(where="auto_include_builtin_models", text=text))
     return LitellmConfig(
         deployments=tuple(deployments), sections={}, source="claude-gateway", notes=tuple(notes)

@@ -20,7 +20,7 @@ from tollgate.cli.catalog.source_upstreams import SourceUpstream, list_left, off
 
 _SECTION: Final = "environment"
 _REGION: Final = "AWS_REGION"
-# The default models: their aliases, and the prefixes of the names that they answer to.
+# The default models, with their aliases and the prefixes of the model names that they serve.
 _DEFAULTS: Final[Mapping[str, tuple[str, str, str]]] = {
     "DEFAULT_MODEL": ("default", "gpt-", "anthropic.claude-3-sonnet-20240229-v1:0"),
     "DEFAULT_EMBEDDING_MODEL": (

@@ -79,7 +79,7 @@ class FileEdits:
     def _insert_line(self, before: tuple[yaml.Node, yaml.Node], line: str) -> None:
         indent = " " * before[0].start_mark.column
         end = self._offset(before[1].end_mark)
-        # YAML puts the end marker where the next token begins: go back to the last non-empty line.
+        # A YAML node's end mark is at the next token, so move back to the last non-empty line.
         end = len(self._text[:end].rstrip()) if self._text[:end].endswith(("\n", " ")) else end
         found = self._text.find("\n", end)
         position = len(self._text) if found < 0 else found

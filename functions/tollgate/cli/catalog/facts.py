@@ -86,7 +86,7 @@ def _on(schedule: PriceSchedule, day: date) -> PriceSchedule:
 
 
 def _rounded(schedule: PriceSchedule) -> PriceSchedule:
-    """Return the price, in which size limits such as 199,999 are rounded up to 200,000."""
+    """Return the price, with size limits such as 199,999 rounded up to 200,000."""
     return PriceSchedule(
         base=schedule.base,
         overrides=tuple(

@@ -47,7 +47,7 @@ def import_commands() -> None:
 
 
 class _Target(Struct, frozen=True, kw_only=True):
-    """The options that all conversions of a config have."""
+    """The options that all conversion commands accept."""
 
     config: Path
     base: Path
@@ -119,8 +119,8 @@ def litellm(target: _Target, *, addresses: tuple[str, ...]) -> None:
 def portkey(target: _Target, *, providers: tuple[str, ...]) -> None:
     """Convert CONFIG, the JSON of a Portkey config, to a model with the name of the file.
 
-    Weights, fallbacks, conditions on the model and retries are copied. What has no counterpart is
-    listed; red lines may change an answer. Keys written in CONFIG are not copied.
+    Weights, fallbacks, conditions on the model and retries are copied. Settings without a
+    counterpart are listed; red lines may change an answer. Keys written in CONFIG are not copied.
     """
     known = dict(_pair("--provider", "NAME=PROVIDER", text) for text in providers)
     _convert(target, lambda _: read_portkey(target.config, known))
@@ -131,7 +131,7 @@ def portkey(target: _Target, *, providers: tuple[str, ...]) -> None:
 def claude_gateway(target: _Target) -> None:
     """Convert CONFIG, the gateway.yaml of Anthropic's Claude apps gateway.
 
-    Models and the order of their upstreams are copied. What has no counterpart is listed.
+    Models and the order of their upstreams are copied. Settings without a counterpart are listed.
     """
     _convert(target, lambda placement: read_apps_gateway(target.config, placement))
 
@@ -162,7 +162,7 @@ def _convert(
     read: Callable[[Placement], LitellmConfig],
     addresses: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the routing file that a config becomes, and print notes and the replay."""
+    """Write the converted routing file, and print notes and the replay."""
     config, output = target.config, target.output
     if output is not None and output.exists():
         raise click.ClickException(f"{output.as_posix()} exists already.")

@@ -26,7 +26,7 @@ class NotALitellmConfig(ValueError):
 
 
 class ImportNote(Struct, frozen=True, kw_only=True):
-    """A setting that was not converted as it stands, with the reason."""
+    """A setting that was not converted without changes, with the reason."""
 
     where: str
     text: str
@@ -100,7 +100,7 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
 
 
 def read_source(path: Path) -> bytes:
-    """Return a file; raise NotALitellmConfig if the file cannot be read."""
+    """Return the text of a file; raise NotALitellmConfig if the file cannot be read."""
     try:
         raw = path.read_bytes()
     except OSError as unreadable:
@@ -136,12 +136,12 @@ def read_litellm_config(path: Path) -> LitellmConfig:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return a mapping unchanged, and an empty mapping for anything else."""
+    """Return the value if it is a mapping, otherwise an empty mapping."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list unchanged, and an empty list for anything else."""
+    """Return the value if it is a list, otherwise an empty list."""
     return value if isinstance(value, list) else ()
 
 

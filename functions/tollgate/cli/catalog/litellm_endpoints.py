@@ -64,7 +64,7 @@ _READ: Final = frozenset(
 )
 
 
-# Parameters that change neither the answer nor the place where a model runs.
+# Parameters that affect neither the answer nor where a model runs.
 _HARMLESS: Final = frozenset(
     {"api_version", "max_parallel_requests", "max_retries", "stream_timeout", "timeout"}
 )
@@ -95,7 +95,7 @@ class PlacedEndpoint(Struct, kw_only=True):
 class Placement:
     """A converter of deployments that takes providers, models and prices from a base file.
 
-    `addresses` are the addresses of servers by the environment variables that have them.
+    `addresses` maps environment variables to the server addresses that they contain.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Placement:
         ]
 
     def means(self, name: str, slug: str) -> bool:
-        """Return True if a name, which need not be in any file, means only this model."""
+        """Return True if a name can only mean this model, even if no file contains the name."""
         return self._names.find(name).slugs == (slug,)
 
     def _prefixes(self, provider: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Conversion of other gateways' configs to a routing file, with notes on what is left out."""
+"""Conversion of other gateways' configs to a routing file, with notes on omitted settings."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -75,7 +75,7 @@ class _Import:
         self._aliases: dict[str, PlainSection] = {}
         self._routes: dict[str, PlainSection] = {}
         self._sources: dict[str, SourceName] = {}
-        # All names that callers may request, and the steps of a chain by imported name.
+        # All names that callers may request, and for each imported name the steps of its chain.
         self._names: set[str] = set()
         self._steps: dict[str, list[_Step]] = {}
 
@@ -283,7 +283,7 @@ class _Import:
         for slug in (known_as, new_slug):
             if slug is None or self._models.get(slug, model) != model:
                 continue
-            # The slug may be a name that stands for other endpoints.
+            # The slug may already be a name for other endpoints.
             if slug not in self._names or slug in self._models or (slug == name and not is_chained):
                 return slug
         used = sum(each.startswith(new_slug) for each in self._models)

@@ -92,7 +92,7 @@ def _judge(
     first, then = [it for it in tried if it in own], [it for it in tried if it not in own]
     after = "; then ".join(", ".join(each) for each in (first, then) if each)
     if tried[0] not in own:
-        return after, f"another model serves: {reasons or 'nothing of the name was imported'}"
+        return after, f"another model serves: {reasons or 'nothing was imported for this name'}"
     if own - set(tried):
         return after, f"some of its deployments do not serve: {reasons}"
     missing = [each.model for each in source.offers if each.endpoint is None]

@@ -66,7 +66,9 @@ def place_region(slug: str, section: PlainSection, region: object) -> tuple[str,
     try:
         ProviderSection.model_validate(moved)
     except ValidationError as refused:
-        raise Unplaced("aws_region_name is no region: write it into the config") from refused
+        raise Unplaced(
+            "aws_region_name is not a region: write the region into the config"
+        ) from refused
     return f"{slug}-{region}", moved
 
 

@@ -1,4 +1,4 @@
-"""Conversion of LiteLLM's settings to defaults and tiers, and notes on settings that are left."""
+"""Conversion of LiteLLM's settings to defaults and tiers, with notes on omitted settings."""
 
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
@@ -82,7 +82,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order; "
     "a request may sort them by `provider.sort`",
 }
-# Settings without which requests go elsewhere or callers lose a right or a limit.
+# Settings whose loss sends requests elsewhere, or takes a right or a limit from callers.
 _LOSSES: Final = frozenset(
     {
         "general_settings.pass_through_endpoints",

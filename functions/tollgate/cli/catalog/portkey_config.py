@@ -22,7 +22,7 @@ from tollgate.cli.catalog.litellm_config import (
 )
 
 _SECTION: Final = "target"
-# Portkey's providers whose name is not LiteLLM's prefix.
+# The providers whose name in Portkey differs from LiteLLM's prefix.
 _PREFIXES: Final[Mapping[str, str]] = {
     "azure-ai": "azure_ai",
     "azure-openai": "azure",
@@ -37,7 +37,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "x-ai": "xai",
     "zhipu": "zai",
 }
-# Keys of a target, and the parameters of a deployment that they become.
+# The keys of a target, with the deployment parameters that they are converted to.
 _PARAMS: Final[Mapping[str, str]] = {
     "api_key": "api_key",
     "aws_region": "aws_region_name",
@@ -90,7 +90,7 @@ def read_portkey(path: Path, providers: Mapping[str, str]) -> LitellmConfig:
     read.config(path.stem, config)
     if not read.deployments:
         raise NotALitellmConfig(
-            f"{path.as_posix()} names no model: callers do, and known names need no import"
+            f"{path.as_posix()} names no model: callers name one, and known names need no import"
         )
     return LitellmConfig(
         deployments=tuple(read.deployments),
@@ -101,7 +101,7 @@ def read_portkey(path: Path, providers: Mapping[str, str]) -> LitellmConfig:
 
 
 class _Reading:
-    """A walk through a config that collects deployments, fallbacks and notes."""
+    """Visits a config and collects deployments, fallbacks and notes."""
 
     def __init__(self, providers: Mapping[str, str]) -> None:
         self._providers = providers
@@ -111,7 +111,7 @@ class _Reading:
         self.notes: list[ImportNote] = []
 
     def config(self, name: str, config: Mapping[str, Any]) -> None:
-        """Add the name of a config, and the names of models in its conditions."""
+        """Add the config under its name, and under the names of the models in its conditions."""
         retry = as_mapping(config.get("retry"))
         if isinstance(retry.get("attempts"), int):
             self.settings["num_retries"] = retry["attempts"]
@@ -180,7 +180,7 @@ class _Reading:
         targets = as_list(node.get("targets"))
         if not targets:
             return node
-        text = "a strategy within a weighted or single target: its first target alone is used"
+        text = "a strategy within a weighted or single target: only its first target is used"
         self._note(f"strategy of {name}", text, is_loss=True)
         return self._first(name, _inherit(node, as_mapping(targets[0])))
 

@@ -38,7 +38,7 @@ class PriceDifference(Struct, frozen=True, kw_only=True):
 def compare_prices(
     ours: PriceSchedule, theirs: PriceSchedule, today: date
 ) -> tuple[PriceDifference, ...]:
-    """Return the differences between two prices from a UTC day on."""
+    """Return the differences between two prices on and after a UTC day."""
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:

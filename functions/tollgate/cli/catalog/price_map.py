@@ -175,7 +175,7 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
 
 
 def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> PublishedFacts | None:
-    """Return the facts about a model without text output, for which output limits mean nothing."""
+    """Return the facts about a model without text output, for which output limits do not apply."""
     rates = _rates(entry, _rate_names(kind)) | _pieces(entry, kind)
     if not rates:
         return None

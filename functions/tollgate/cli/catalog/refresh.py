@@ -43,7 +43,7 @@ _RATE_ORDER: Final = tuple(RatesSection.model_fields)
 
 @click.group("catalog")
 def catalog_commands() -> None:
-    """Keep a routing file in step with published prices, limits and retirement days."""
+    """Update a routing file to published prices, limits and retirement days."""
 
 
 catalog_commands.add_command(write_release)

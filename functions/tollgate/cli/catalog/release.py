@@ -1,7 +1,7 @@
 """`tollgate catalog release`: the providers and models of this version as one file with a day.
 
-A gateway's repository holds such a file as `catalog.yaml`, pinned by its routing file. The file is
-text of the catalog's own files, with their comments, so that its changes can be reviewed.
+A gateway's repository holds such a file as `catalog.yaml`, pinned by its routing file. The file
+contains the text of the catalog's files with their comments, so that changes can be reviewed.
 """
 
 import re
@@ -35,14 +35,14 @@ class NotARelease(ValueError):
 
 
 class CatalogRelease(Struct, frozen=True):
-    """Catalog as one file, with the day of its last checked price."""
+    """The catalog as one file, with the day of its last checked price."""
 
     day: str
     text: str
 
     @property
     def sha256(self) -> str:
-        """SHA-256 that routing files pin."""
+        """SHA-256 that routing files state to pin this release."""
         return sha256(self.text.encode()).hexdigest()
 
 

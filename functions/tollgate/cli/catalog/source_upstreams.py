@@ -1,4 +1,4 @@
-"""Parts of the readers of other gateways: upstreams with known models, and sections left out."""
+"""Code shared by the readers of other gateways' files: upstreams, and notes on omitted sections."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

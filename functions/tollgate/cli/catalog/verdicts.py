@@ -15,7 +15,7 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 _SENTENCE_CHARACTERS_MAX: Final = 500
 _SHOWN_DIFFERENCES: Final = 6
-# A context of at least this percentage of the published context counts as equal but rounded down.
+# A context is accepted as rounded down if it is at least this percentage of the published context.
 _ROUNDED_PERCENT: Final = 95
 
 

@@ -44,7 +44,7 @@ def audit() -> None:
 def list_entries(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List entries, latest first; `ls` may be left out."""
     query = with_moments(selection)
-    # The gateway lists an access at the beginning of its hour.
+    # The gateway dates each access to the beginning of its hour.
     found = sorted(
         api.pages("/audit", {**query, "limit": _PAGE}, "cursor"),
         key=lambda entry: entry["created_at"],
@@ -72,9 +72,11 @@ def verify_days(api: Api, style: OutputStyle, **selection: str | None) -> None:
     rows = [{name: "" if day[name] is None else str(day[name]) for name in columns} for day in days]
     show(rows, columns, style, data=days, shape=_DAY_SHAPE)
     if any(day["problem"] for day in days):
-        raise click.ClickException("The log is not as it was sealed.")
+        raise click.ClickException("The log differs from its seals.")
     if not any(day["hash"] for day in days):
-        raise click.ClickException("No day here is sealed; `tollgate upkeep rollup` seals days.")
+        raise click.ClickException(
+            "None of these days is sealed; `tollgate upkeep rollup` seals days."
+        )
 
 
 def _row(entry: Any) -> dict[str, str]:

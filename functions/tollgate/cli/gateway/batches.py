@@ -21,7 +21,7 @@ _WATCH_S: Final = 2.0
 
 @click.group()
 def batches() -> None:
-    """Create, list, watch and cancel batches; needs a key that may generate."""
+    """Create, list, watch and cancel batches; needs a key with the right to generate."""
 
 
 @batches.command("create")

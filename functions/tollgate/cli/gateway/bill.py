@@ -47,7 +47,7 @@ def _name_line(line: Any) -> str:
 
 
 def _headline(record: Any) -> Iterator[str]:
-    """Yield the amount and who served, then the key, the time and the catalog."""
+    """Yield the amount and the provider that served, then the key, the time and the catalog."""
     served = f"{record['model']} via {record['provider_name']}" if record["model"] else "not served"
     first = record["first_token_ms"]
     times = [] if first is None else [f"TTFT {_seconds(first)}"]

@@ -14,7 +14,7 @@ from tollgate.core.dotted_names import DottedName
 _ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.money.credit_routes:EntryObject")
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
-# Scripts select columns by position, so a new column goes last.
+# Scripts select columns by position, so a new column must be the last.
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -63,7 +63,7 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
 def add_credits(
     api: Api, style: OutputStyle, entry_id: str, expires_at: str | None, **body: str | None
 ) -> None:
-    """Add credit, once for each --id."""
+    """Add credit; repeating a command with the same --id has no effect."""
     if expires_at is not None:
         body["expires_at"] = as_moment(expires_at)
     reply = api.post("/credits/grants", {"id": entry_id, **body})

@@ -1,4 +1,4 @@
-"""Rows in the FOCUS 1.2 format, from which FinOps tools show the costs of teams.
+"""Rows in the FOCUS 1.2 format, which FinOps tools use to show the costs of teams.
 
 https://focus.finops.org/focus-specification/v1-2 (2026-11-27). The columns are the mandatory ones,
 and the conditional ones that activity can fill; `x_FocusVersion` states the version in the file. A

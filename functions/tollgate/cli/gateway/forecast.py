@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-# For each number of latest closed days, their mean cost is assumed for each day left.
+# Each number of latest closed days yields a forecast with their mean cost for every remaining day.
 _SPANS: Final = (7, 28)
 FORECAST_DAYS: Final = max(_SPANS)
 _CENT: Final = Decimal("0.01")

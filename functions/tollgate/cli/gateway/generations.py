@@ -21,7 +21,7 @@ _GENERATION_SHAPE: Final = DottedName[type[Any]](
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200
-# This period is longer than any generation lasts.
+# Longer than any generation lasts.
 _TAIL_BACK: Final = "1h"
 # Column widths are fixed, because the first row is printed before later rows are known.
 _TAIL_WIDTHS: Final = {

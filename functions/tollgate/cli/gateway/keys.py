@@ -103,7 +103,7 @@ def show_own_key(api: Api, style: OutputStyle) -> None:
 
 def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command one option for each plain setting."""
-    # `--help` lists the last added option first.
+    # Options are added in reverse, because `--help` lists the last added option first.
     for name, setting in reversed(list(PLAIN_SETTINGS.items())):
         is_number = setting.type in (int, int | None)
         command = click.option(

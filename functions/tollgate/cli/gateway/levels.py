@@ -25,7 +25,7 @@ class _Level(Struct, frozen=True, kw_only=True):
     end: str
     """The name of the command that ends a level: `delete` or `remove`."""
     gone: str
-    """State of an ended level: `deleted` or `removed`; also the option of `ls` that lists them."""
+    """State of an ended level, and the `ls` option that lists them: `deleted` or `removed`."""
     shape: DottedName[type[Any]]
     """Model of the API's reply, imported only for CSV."""
     listed: tuple[str, ...]
@@ -61,7 +61,7 @@ class _Level(Struct, frozen=True, kw_only=True):
 
 
 def _with(*options: _Option) -> _Option:
-    """Return a decorator that gives a command these options."""
+    """Return a decorator that adds the options to a command."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for option in reversed(options):

@@ -82,7 +82,7 @@ def logout(url: str) -> None:
             click.echo(f"You were not signed in to {url}.")
             return
         credentials.drop(root)
-    # Either token ends the session, and the access token may have expired.
+    # Revoking either token ends the session. The access token may have expired.
     try:
         with suppress(click.ClickException) if credential.refresh_token else nullcontext():
             gateway(f"{root}/v1", credential.access_token).delete("/session")

@@ -140,7 +140,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
 
 
 def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
-    """Yield ranges of days that are short enough for one request."""
+    """Yield subranges of the days, each short enough for one request."""
     while start < end:
         until = min(start + timedelta(days=_DAYS_AT_ONCE), end)
         yield start, until

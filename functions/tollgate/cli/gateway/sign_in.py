@@ -111,7 +111,7 @@ def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) ->
 
 
 def sign_in_by_device(endpoints: Endpoints, *, clock: Clock) -> Credential:
-    """Sign in with a browser on any machine, in which the user confirms a code."""
+    """Sign in by confirming a code in a browser on any machine."""
     pending = _send(endpoints.device, {})
     click.echo(
         f"Visit\n\n  {pending['verification_uri_complete']}\n\n"

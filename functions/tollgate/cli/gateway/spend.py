@@ -24,7 +24,7 @@ from tollgate.cli.tables import OutputStyle, exact, show
 # Fields of activity rows; keys are grouped by id, because names can change or repeat.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
-# Placeholders for a missing label, and for the model of a request that no model served.
+# Shown instead of a missing label, and instead of the model if no model served the request.
 _NONE: Final = "-"
 _DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -98,7 +98,7 @@ def spend(
         click.echo(totals, err=True)
         if forecast is not None:
             click.echo(explain_forecast(forecast, today), err=True)
-        for line in explain_freshness(reply):
+        for line in explain_freshness(reply, _find_birth(api, reply, today)):
             click.echo(line, err=True)
 
 
@@ -113,7 +113,7 @@ def _forecast(api: Api, total: Decimal, days: tuple[date, date], today: date) ->
     """Return the forecast if the days are the current month and a forecast is possible."""
     if days != _month(f"{today:%Y-%m}"):
         return None
-    # The day before today may close later today.
+    # Yesterday may not be closed yet.
     since = today - timedelta(days=FORECAST_DAYS + 1)
     query = {"since": f"{since}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": ["day"]}
     pages = list(api.read_pages("/activity", query, "cursor"))
@@ -133,21 +133,45 @@ def _refunds(api: Api, since: date, until: date) -> Decimal | None:
         return None
 
 
-def explain_freshness(activity: Any) -> Iterator[str]:
-    """Yield one line each for the final, live, incomplete and unknown days."""
+def _find_birth(api: Api, activity: Any, today: date) -> date:
+    """Return the day on which the workspace was created; return the first of all days if no day
+    before yesterday is open, or if the caller may not read the workspace.
+    """
+    yesterday = f"{today - timedelta(days=1)}"
+    if all(day >= yesterday for day in (*activity["live_days"], *activity["missing_days"])):
+        return date.min
+    try:
+        created_at = api.get("/workspace")["data"]["created_at"]
+    except Refused as refused:
+        if refused.status != HTTPStatus.FORBIDDEN:
+            raise
+        return date.min
+    return datetime.fromisoformat(created_at).date()
+
+
+def explain_freshness(activity: Any, born: date = date.min) -> Iterator[str]:
+    """Yield one line each for the final, live, incomplete and unknown days, and one for open days
+    before the workspace was created.
+    """
+    live, missing = (
+        [day for day in activity[name] if day >= f"{born}"]
+        for name in ("live_days", "missing_days")
+    )
+    if len(live) + len(missing) < len(activity["live_days"]) + len(activity["missing_days"]):
+        yield f"No usage before {born}, when the workspace was created."
     if activity["closed_days"]:
         yield f"Final: {_ranges(activity['closed_days'])}."
-    if activity["live_days"]:
+    if live:
         last = activity["last_record_at"]
         latest = f"last record {last}" if last else "no records"
-        yield f"Counted live, at most a minute ago: {_ranges(activity['live_days'])}; {latest}."
+        yield f"Counted live, at most a minute ago: {_ranges(live)}; {latest}."
     if activity["partial_days"]:
         yield (
             f"Incomplete: {_ranges(activity['partial_days'])}; try again once the day is closed."
         )
-    if activity["missing_days"]:
+    if missing:
         yield (
-            f"Unknown: {_ranges(activity['missing_days'])}; no sums are stored for these days, "
+            f"Unknown: {_ranges(missing)}; no sums are stored for these days, "
             "and their records have expired."
         )
 

@@ -48,10 +48,11 @@ def statement(
         click.echo(as_json(found))
         return
     balance = ({"": name, "usd": exact(amount)} for name, amount in _balance(found))
-    show(balance, ("", "usd"), style, amounts=("usd",))
+    # All digits, also on a terminal: the lines add up to the balances exactly.
+    show(balance, ("", "usd"), style)
     click.echo()
     columns = (*(name for name in _GROUPS if _is_told_apart(found, name)), *_AMOUNTS, *_COUNTS)
-    show([_line(line) for line in found["lines"]], columns, style, amounts=_AMOUNTS)
+    show([_line(line) for line in found["lines"]], columns, style)
     for remark in _remarks(found):
         click.echo(remark, err=True)
 

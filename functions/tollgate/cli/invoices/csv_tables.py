@@ -33,7 +33,7 @@ class CsvTable(Struct, frozen=True, kw_only=True):
     title: str
     day: str
     names: tuple[str, ...]
-    """The columns that may name the billed item; the first one with text counts."""
+    """The columns that may name the billed item; the first column that is not empty counts."""
     usd: str
     currency: str
     usage: Mapping[str, frozenset[str]]
@@ -93,7 +93,7 @@ def read_csv_table(file: TextIO) -> tuple[str, Iterator[InvoiceLine]]:
         if table.is_in(columns):
             return table.title, _read(table, rows)
     known = ", ".join(table.title for table in _TABLES)
-    raise InvoiceRefused(f"The columns are those of no known table; known are: {known}.")
+    raise InvoiceRefused(f"The columns match no known table. Known tables: {known}.")
 
 
 def _read(table: CsvTable, rows: Iterable[dict[str, str]]) -> Iterator[InvoiceLine]:

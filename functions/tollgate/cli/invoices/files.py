@@ -19,7 +19,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 class Invoices(Struct, frozen=True):
-    """The lines of several files, summed by day and name, and what each file was read as."""
+    """The lines of several files, summed by day and name, and the detected kind of each file."""
 
     lines: list[InvoiceLine]
     kinds: Mapping[Path, str]

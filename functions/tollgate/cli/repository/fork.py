@@ -33,7 +33,7 @@ class CannotConvert(Exception):
 
 
 def convert_fork(fork: Path, folder: Path, release: CatalogRelease) -> list[str]:
-    """Replace routing, stages and sign-in of a repository by those of a fork; return notes.
+    """Replace a repository's routing, stages and sign-in with the fork's; return notes.
 
     Raises CannotConvert unless the repository has exactly the catalog of the fork.
     """
@@ -112,7 +112,7 @@ def _rows(document: YamlDocument, section: str) -> _Rows:
 
 
 def _taken(shipped: YamlDocument, section: str, parts: list[str]) -> _Rows:
-    """Return the rows of the release that the parts take."""
+    """Return those rows of the released catalog that the given parts include."""
     providers = {
         slug
         for slug in _rows(shipped, "providers")

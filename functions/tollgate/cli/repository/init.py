@@ -1,4 +1,4 @@
-"""`tollgate init`: the repository of a gateway, which holds decisions and no code."""
+"""`tollgate init`: creates a gateway's repository, which has configuration but no code."""
 
 import shutil
 from importlib.metadata import version

@@ -1,5 +1,6 @@
-"""`tollgate upgrade`: change the version of a gateway's repository, and show what that does."""
+"""`tollgate upgrade`: changes the version of a gateway's repository, and shows the effects."""
 
+import re
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -21,6 +22,10 @@ from tollgate.cli.upgrades.requirements import (
 from tollgate.cli.upgrades.wheels import NoRelease, fetch_release, verify_release
 
 _REQUIREMENTS: Final = Path("requirements.txt")
+# Line in which editors find the schema of a file; its address has the tag of a release.
+_SCHEMA_LINK: Final = re.compile(
+    r"^(# yaml-language-server: \$schema=\S+/v)[^/\s]+(/infra/schema/\S+)$", re.M
+)
 _TO_PRICES: Final = "`tollgate catalog refresh --release installed --write` takes it afterwards"
 
 
@@ -102,7 +107,17 @@ def upgrade(
         click.echo("\nNothing was written.")
     else:
         _REQUIREMENTS.write_text(written, encoding="utf-8")
+        _link_schemas(file.parent, release.version)
         click.echo(f"\n{_REQUIREMENTS} pins {release.version}: install it, review and commit.")
+
+
+def _link_schemas(folder: Path, version: str) -> None:
+    """Let the files of a repository name the schemas of a version."""
+    for file in folder.glob("*.yaml"):
+        text = file.read_text(encoding="utf-8")
+        linked = _SCHEMA_LINK.sub(rf"\g<1>{version}\g<2>", text)
+        if linked != text:
+            file.write_text(linked, encoding="utf-8")
 
 
 def _current_version() -> str:

@@ -1,4 +1,4 @@
-"""Chat requests built from command-line options, to be planned but never answered."""
+"""Chat requests built from command-line options, for planning only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -42,7 +42,7 @@ class Described(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
     def named(self, given: Mapping[str, JsonValue]) -> bytes:
-        """Return `given`, a request in any format, with any model and session from the options."""
+        """Return `given`, a request in any format, with the options' model and session if set."""
         options = {"model": self.model, "session_id": self.session}
         return to_json({**given, **{name: value for name, value in options.items() if value}})
 

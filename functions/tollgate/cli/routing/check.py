@@ -96,7 +96,7 @@ def _as_text(file: Path, inspection: Inspection) -> str:
 
 
 def _as_short_text(file: Path, inspection: Inspection) -> str:
-    """Return the text without date-dependent warnings; only their count is shown."""
+    """Return the text without date-dependent warnings, but with their count."""
     now = tuple(problem for problem in inspection.problems if not problem.comes_with_time)
     return _in_lines(file, inspection, now)
 

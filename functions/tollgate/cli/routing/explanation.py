@@ -25,6 +25,8 @@ def render_explanation(answer: Any) -> list[str]:
             lines.append(_rounds(rounds))
             lines += map(_tool, rounds["tools"])
         lines += map(_guardrail, answer.get("guardrails", ()))
+        if cache := answer.get("cache"):
+            lines.append(_cache(cache))
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
             lines.append(
                 "Documents are not read here: a real request also holds the cost of their pages."
@@ -82,13 +84,20 @@ def _guardrail(guardrail: Any) -> str:
     )
 
 
+def _cache(cache: Any) -> str:
+    if cache["unused"]:
+        return f"The cache of the route is not used: {cache['unused']}."
+    price = f"{cache['price_percent']} % of their cost" if cache["price_percent"] else "nothing"
+    return f"Identical requests within {cache['ttl_s']:,} s get this answer, for {price}."
+
+
 def _sizes(answer: Any) -> str:
     about, upper = answer["prompt_tokens"], answer["prompt_tokens_max"]
     return f"about {about:,} prompt tokens, {upper:,} at most; drawn by {answer['drawn_by']}"
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:
-    """Return the candidates in the order of their attempts; those without an attempt come last."""
+    """Return the candidates in the order of attempts; candidates without an attempt come last."""
     return sorted(candidates, key=lambda each: each["attempt"] or len(candidates) + 1)
 
 
@@ -119,7 +128,9 @@ def _remark(candidate: Any) -> str:
     until = candidate["resting_until"]
     reads = "documents are read for it" if candidate["reads"] else ""
     rests = f"rests until {until}" if until else ""
-    return ", ".join(filter(None, (_key_fault(candidate), reads, rests)))
+    percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
+    batched = f"{percent}% of the price in batches" if percent else ""
+    return ", ".join(filter(None, (_key_fault(candidate), reads, rests, batched)))
 
 
 def _key_fault(candidate: Any) -> str:

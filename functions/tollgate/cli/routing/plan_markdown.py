@@ -26,9 +26,9 @@ from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
-# The start of a comment, by which the workflow finds its comment; the label follows.
+# The start of a comment, before the label; the workflow searches for it to update its comment.
 MARKER: Final = "<!-- tollgate-plan"
-# Limits with which all sections together stay below GitHub's limit of 65,536 characters.
+# Limits that keep all sections together below GitHub's limit of 65,536 characters.
 _BREAKING_BYTES_MAX: Final = 16_000
 _DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000

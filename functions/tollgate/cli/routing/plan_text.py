@@ -57,6 +57,9 @@ def describe_exactness(replay: TrafficReplay) -> str:
     )
     if replay.refused or replay.admitted:
         sentences += " Spend covers requests that both revisions serve."
+    if replay.refused_by_both:
+        share = format_percent(replay.refused_by_both, replay.requests)
+        sentences += f" Neither revision serves {replay.refused_by_both:,} requests ({share})."
     if replay.unplanned:
         sentences += f" {replay.unplanned:,} records of lost requests could not be replayed."
     return sentences

@@ -57,7 +57,7 @@ BILLED_AS: Final = {
     "image_input": "input",
     "image_output": "output",
 }
-# Rates for outputs that are billed per unit, possibly with no tokens at all.
+# Rates for outputs that are billed per unit; such a price may have no token rates.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
 # Published hours have a fixed offset from UTC, so any date can be used to convert them.
 _ANY_DAY: Final = date(2000, 1, 1)
@@ -138,7 +138,7 @@ def _known_rates(kind: WorkKind) -> Set[str]:
     if kind == "chat":
         return frozenset(_RATES.values()) - _PIECES
     rates = WORK_KINDS[kind].rates
-    # A published rate for cache reads is that of chat, unless the kind pays for cache writes, too.
+    # A published rate for cache reads is for chat, unless the kind also has one for cache writes.
     return rates if "cache_write" in rates else rates - {"cache_read"}
 
 

@@ -133,7 +133,7 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
         inside = dropwhile(lambda part: part == "..", glob.split("/"))
         if pattern.startswith(("/", "..")) or ".." in inside:
             raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
-        # In fnmatch, `*` also matches `/`, so this finds too many files, but misses none.
+        # In fnmatch, `*` also matches `/`, so this may find too many files, but never too few.
         loose = pattern.replace("**/", "*")
         found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == pattern}
     if len(found) > FILES_MAX:

@@ -1,4 +1,4 @@
-"""`tollgate subprocessors`: who gets callers' data under a routing file, and in which region."""
+"""`tollgate subprocessors`: the recipients of callers' data under a routing file, by region."""
 
 from fnmatch import fnmatchcase
 from pathlib import Path

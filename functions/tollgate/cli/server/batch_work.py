@@ -1,26 +1,28 @@
-"""Runs batches in the process of a server."""
+"""Works on jobs in the process of a server: batches and background responses."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from tollgate.engine.batches.polling import BatchPolling
 
 
 @asynccontextmanager
-async def working_on_batches(polling: BatchPolling | None, drain_s: int) -> AsyncIterator[None]:
-    """Run open batches within a `with` block; at its end, lines may run `drain_s` seconds.
+async def working_on_jobs(
+    pollings: Sequence[BatchPolling[Any] | None], drain_s: int
+) -> AsyncIterator[None]:
+    """Run open jobs within a `with` block; at its end, work in progress may run `drain_s`.
 
-    Lines that run longer are cancelled; they cost nothing, and run again later.
+    Lines and answers that run longer are cancelled; they cost nothing, and run again later.
     """
-    if polling is None:
-        yield
-        return
-    working = asyncio.create_task(polling.run())
+    at_work = [polling for polling in pollings if polling is not None]
+    tasks = [asyncio.create_task(polling.run()) for polling in at_work]
     try:
         yield
     finally:
-        polling.stop()
+        for polling in at_work:
+            polling.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(drain_s):
-                await working
+                await asyncio.gather(*tasks)

@@ -1,7 +1,7 @@
 """Inference servers that people run on their own machine, and their lists of models.
 
-Each list has something that no other program's list has, so that another program on the same port,
-such as a second gateway, is never taken for the server.
+Each list has a property that identifies the program, so another program on the same port, such as a
+second gateway, is never mistaken for the server.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _UNKNOWN_CONTEXT: Final = 131_072
 class FoundModel(Struct, frozen=True, kw_only=True):
     """A model as its server describes it.
 
-    By default no limitation is known, so the server itself decides about each request.
+    The defaults state no limits, so the server itself decides about each request.
     """
 
     id: str
@@ -151,8 +151,8 @@ async def _list_entries(
     return [model for model in described if model is not None]
 
 
-# The ports are the defaults of the programs. The dialects are those of
-# docs/examples/self-hosted.yaml, with which a test compares them.
+# The ports are the defaults of the programs. The dialects are the same as in
+# docs/examples/self-hosted.yaml; a test compares them.
 SERVERS: Final = (
     LocalServer(  # docs.ollama.com/api, `/api/tags` and `/api/show` (2026-11-27)
         slug="ollama",

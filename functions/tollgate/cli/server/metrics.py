@@ -44,7 +44,7 @@ class ServerMetrics:
     """Metrics of this process since its start."""
 
     def __init__(self) -> None:
-        # Series with creation times would double the size of the reply, and nobody uses them.
+        # Series with creation times are disabled, because they would double the size of the reply.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)

@@ -12,7 +12,7 @@ from typing import Final
 import click
 from starlette.types import ASGIApp
 
-from tollgate.cli.server.batch_work import working_on_batches
+from tollgate.cli.server.batch_work import working_on_jobs
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
@@ -27,6 +27,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.aws import rotating_credentials
+from tollgate.wiring.background_workers import wire_background_polling
 from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
@@ -86,7 +87,7 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
 
 
 def _shorten_pauses() -> None:
-    """Reduce the wait of requests while large requests of other callers are computed."""
+    """Reduce how long requests wait while large requests of other callers are processed."""
     # A full collection stops all requests: 0.1 s for the objects created at the start, which are
     # never freed, and 10 ms for each 100,000 others.
     gc.freeze()
@@ -119,7 +120,7 @@ async def _claim_tables(settings: Settings, stores: Stores) -> None:
     except NewerItems as newer:
         raise click.ClickException(newer.message) from newer
     except LedgerError as failure:
-        # The server starts as usual, and readiness fails until the tables are in reach.
+        # The server starts anyway, and readiness fails until the tables are reachable.
         _tell(f"The version of the stored items is unknown: {failure.message}")
 
 
@@ -149,7 +150,10 @@ async def _open_app(
         if files is not None:
             await stack.enter_async_context(aclosing(files))
         polling = wire_polling(settings, stores, files, gateways, clock=clock)
-        await stack.enter_async_context(working_on_batches(polling, drain_s))
+        answering = wire_background_polling(
+            settings, stores, gateways, clock=clock, journal=journal
+        )
+        await stack.enter_async_context(working_on_jobs((polling, answering), drain_s))
         app = wire_whole_app(
             settings,
             stores,
@@ -158,6 +162,7 @@ async def _open_app(
             upstream=upstream,
             files=files,
             batch_queue=polling,
+            background_queue=answering,
             clock=clock,
             journal=journal,
         )
@@ -166,7 +171,7 @@ async def _open_app(
 
 
 async def _open_reader(settings: Settings) -> tuple[DocumentReader, str]:
-    """Return the reader of documents, and how it is confined; raise ClickException if it fails."""
+    """Return the document reader and its confinement; raise ClickException if it cannot start."""
     try:
         return await open_confined_reader(settings)
     except ReaderUnavailable as failure:

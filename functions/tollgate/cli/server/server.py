@@ -23,7 +23,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, because these raise a signal again and thereby skip the
+    """uvicorn without its signal handlers, because these raise the signal again, which skips the
     clean-up.
 
     After `stop`, requests that run longer than `drain_s` seconds are cancelled and settled.

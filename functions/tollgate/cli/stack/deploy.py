@@ -136,7 +136,7 @@ def _apply(config: Path, stage: str, region: str) -> None:
 
 
 def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
-    """Return whether Lambda admits the template's reservation, or the stage decides it itself."""
+    """Return whether Lambda admits the template's reservation, or the stage sets its own."""
     try:
         stated = account.parameter(stage.stack, READERS_PARAMETER)
         if stage.states_readers or stated not in (None, "none"):

@@ -177,7 +177,9 @@ def mantle(patient: Patient) -> Iterator[CheckResult]:
 
 
 def quota(patient: Patient) -> Iterator[CheckResult]:
-    """Warn if Lambda may run too few concurrent environments, each of which serves one answer."""
+    """Warn if the account may run few Lambda environments, each of which serves one answer at a
+    time.
+    """
     allowed = patient.account.concurrency_max()
     if allowed >= _CONCURRENCY_RECOMMENDED:
         yield CheckResult("ok", f"Lambda may run {allowed} environments at once")

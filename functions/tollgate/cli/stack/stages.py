@@ -14,7 +14,7 @@ READERS_PARAMETER: Final = "ReaderReservedConcurrency"
 # than 100 to other functions, and a new account has 10 in all.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html (2026-11-27)
 READERS_UNRESERVED_MIN: Final = 120
-# Matching values need no escapes in TOML strings or in SAM's parameter overrides.
+# Values that match need no escaping in TOML strings or in SAM's parameter overrides.
 _REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 

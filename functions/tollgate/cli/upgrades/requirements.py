@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tollgate import DISTRIBUTION
 
-# The distribution that people install, and the one that has the code.
+# The distribution that people install, and the distribution that contains the code.
 DISTRIBUTIONS: Final = ("tollgate-llm", DISTRIBUTION)
 _PIN: Final = re.compile(
     r"^(?P<name>tollgate-llm(?:-slim)?)==(?P<version>\S+)(?P<hashes>(?:\s*\\?\s*--hash=\S+)*)", re.M

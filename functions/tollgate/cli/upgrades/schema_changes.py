@@ -1,4 +1,4 @@
-"""Keys of a routing file that a release's schema no longer has, or marks as deprecated."""
+"""Finds keys of a routing file that a release's schema lacks or marks as deprecated."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
@@ -55,7 +55,7 @@ class _Walk:
 
 
 def _of_key(schemas: tuple[_Schema, ...], key: str) -> Iterator[_Schema]:
-    """Yield the schemas of a key's value: its own, and those of any other key."""
+    """Yield the schemas of a key's value: its own, or else the schemas for all other keys."""
     for schema in schemas:
         properties = cast(Mapping[str, _Schema], schema.get("properties", {}))
         if key in properties:

@@ -25,7 +25,7 @@ _Tree = Mapping[str, object]
 
 
 class NamedChanges(Struct, frozen=True):
-    """Differences in one respect, as lines that begin with `+`, `-` or `~`."""
+    """A list of differences of one kind, as lines that begin with `+`, `-` or `~`."""
 
     title: str
     lines: tuple[str, ...]

@@ -24,7 +24,7 @@ def find_picture_fault(content: bytes) -> str | None:
     """Return the end of a sentence that says what is wrong with an image; None for a valid one."""
     size = pixel_size(content)
     if size is None:
-        return "must be a PNG, JPEG, GIF or WebP picture"
+        return "must be a PNG, JPEG, GIF or WebP image"
     return f"must have at most {PIXELS_MAX} pixels" if size[0] * size[1] > PIXELS_MAX else None
 
 

@@ -210,7 +210,7 @@ class DaySummary:
         self.requests = 0
 
     def add(self, record: GenerationRecord) -> None:
-        """Add a record; its id must be higher than those of earlier records."""
+        """Add a record, whose id must be higher than the ids of earlier records."""
         stated = self._sets.admit(tuple(sorted(record.caller_labels.items())))
         owners = None
         if record.key_label or record.labels:
@@ -257,7 +257,7 @@ class _Sum:
         self._usage: dict[str, int] = {}
 
     def add(self, record: GenerationRecord) -> None:
-        """Add a record; its labels replace those of earlier records."""
+        """Add a record, whose labels replace the labels of earlier records."""
         self._key_label, self._labels = record.key_label, record.labels
         self._requests += 1
         self._failed += record.outcome != "ok"

@@ -1,6 +1,6 @@
 """Entries of the audit log: changes of keys, credit, workspaces and catalogs, and accesses.
 
-Each closed day of the log is sealed by a hash over its entries and the seal before.
+Each closed day of the log is sealed by a hash over its entries and the previous seal.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     id: str
     """Unix milliseconds and a random part, so that entries sort by time.
 
-    For an access, the start of the hour and a hash, so that an hour has the entry once.
+    For an access, the start of the hour and a hash, so that an entry is stored only once an hour.
     """
     at_ms: int
     actor: Actor
@@ -90,7 +90,7 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
     target: str | None = None
     """The id or name of the target; None selects all."""
     kind: LogKind | None = None
-    """None selects changes and accesses."""
+    """The kind of entries to select; None selects changes and accesses."""
 
     def accepts(self, entry: AuditEntry) -> bool:
         """Return whether the filter selects an entry."""

@@ -71,7 +71,7 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run of one of the gateway's tools, without the query or the result."""
+    """One run of a gateway tool, without the query or the result."""
 
     tool: str
     engine: str
@@ -98,11 +98,19 @@ class JudgementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     verdict: JudgementVerdict = "pass"
     """The strictest verdict."""
     findings: tuple[str, ...] = ()
-    """The kinds of what was found, such as `card_number` or a moderation category."""
+    """The kinds of findings, such as `card_number` or a moderation category."""
     pieces: int = 1
     """The number of texts or pieces of texts that were judged."""
     duration_ms: int = 0
     cost_nano_usd: int = 0
+
+
+class ReusedAnswer(Struct, frozen=True, kw_only=True):
+    """The stored answer of an earlier generation, which was sent in place of a new one."""
+
+    generation_id: str
+    saved_nano_usd: int
+    """The cost of the earlier answer, minus the price of its reuse."""
 
 
 class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,7 +130,7 @@ class PromptTokens(Struct, frozen=True, kw_only=True):
 
     estimate: int
     most: int
-    """The upper bound, from which the maximum cost is computed."""
+    """The upper bound, which determines the maximum cost."""
 
 
 class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -141,7 +149,7 @@ class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The planner's input and choice, from which the plan can be replayed with another catalog."""
+    """The planner's input and choice, which allow the plan to be replayed with another catalog."""
 
     requested_model: str
     route: str | None
@@ -177,7 +185,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     units: Units | None = None
     """The estimated units of input work; None for chat."""
     units_max: Units | None = None
-    """The upper bound on the units, from which the maximum cost is computed."""
+    """The upper bound on the units, which determines the maximum cost."""
     picture: Picture | None = None
     """The size and quality of the requested images."""
     documents: ReadSize | None = None
@@ -187,13 +195,13 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     preferences: RoutingPreferences | None = None
     """The caller's routing preferences; None if there are none."""
     preset: str | None = None
-    """The preset that completed the request, as the record's catalog has it."""
+    """The preset that completed the request, with its definition in the record's catalog."""
     rounds: RoundsBound | None = None
     """The bounds of the rounds; None if the gateway runs no tools."""
     ceiling: CostCeiling | None = None
-    """The lower ceiling of the request and its key; None without any."""
+    """The lower of the ceilings of the request and its key; None if neither has one."""
     budget_left_percent: int | None = None
-    """The smallest share of a limit in USD that was left, rounded down; None if none was known."""
+    """The smallest remaining share of a limit in USD, rounded down; None if no share was known."""
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True
@@ -222,7 +230,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish: Finish | None = None
     raw_finish: str | None = None
     withheld_calls: int = 0
-    """The number of tool calls withheld because the caller asked for at most one per choice."""
+    """The number of tool calls withheld because the caller allowed at most one per choice."""
     service_tier: str | None = None
     """The service tier that the provider reported, by the provider's name."""
     error: str | None = None
@@ -247,6 +255,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     judgements: tuple[JudgementRecord, ...] = ()
     """The judgements of the gateway's guardrails, by guardrail and stage."""
     attempts: tuple[AttemptRecord, ...] = ()
+    reused: ReusedAnswer | None = None
+    """The earlier answer that was sent, in which case no provider was called; else None."""
     raw_usage: object = None
     duration_ms: int = 0
     first_token_ms: int | None = None

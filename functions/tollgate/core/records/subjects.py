@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import AccessError, invalid_request, permission_denied
+from tollgate.core.jobs import Job
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord
 
@@ -53,6 +54,10 @@ class PrivacySubject(Struct, frozen=True, kw_only=True):
         return self.has_member(record.labels.get(MEMBER_LABEL)) or (
             self.kind == "user" and self.id == record.user
         )
+
+    def has_job(self, job: Job) -> bool:
+        """Return whether the subject includes a job."""
+        return self.has_member(job.member_id) or (self.kind == "user" and self.id == job.user)
 
     def overlaps(self, other: "PrivacySubject") -> bool:
         """Return whether two subjects of a workspace are the same or one contains the other."""

@@ -21,7 +21,7 @@ class CooldownPolicy(Struct, frozen=True, kw_only=True):
 KeyFault: TypeAlias = Literal["absent", "rejected"]
 """The fault of a provider's key: none was found, or the provider rejected the key."""
 
-# Time without another failure after which a fault says nothing about the key any more.
+# After this time without another failure, a fault no longer says anything about the key.
 FAULT_LASTS_S: Final = DAY_S
 
 

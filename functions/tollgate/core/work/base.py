@@ -22,7 +22,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[WorkKind]
     answers: ClassVar[int] = 1
-    """Always 1: work has a single answer, of which the engine reads only the usage."""
+    """Always 1: work has a single answer, and the engine reads only its usage."""
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
@@ -59,12 +59,14 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def units(self) -> Units:
-        """The likely units of the work, from which its cost is estimated."""
+        """The likely units of the work, used to estimate its cost."""
         return Units()
 
     @property
     def units_max(self) -> Units:
-        """The upper bound on the units, for which money is held; larger reports are not trusted."""
+        """The upper bound on the units, which determines the hold; larger reports are not
+        trusted.
+        """
         return self.units
 
     def likely_output_tokens(self, output_bytes: int) -> int:

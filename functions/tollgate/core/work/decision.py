@@ -29,7 +29,7 @@ _NO_TEXT: Final = frozenset({"call_id", "detail", "id", "mode", "phase", "role",
 
 
 class DecisionRequest(InputWork, frozen=True, kw_only=True):
-    """Evidence, and questions about it that are answered together by one request.
+    """Evidence, and questions about it that one request answers together.
 
     Evidence and questions are the caller's own JSON, except that the URL of each image is null.
     `pictures` contains the images in the order of the JSON.

@@ -137,7 +137,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
             case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
                 named = self.mask is not None and isinstance(self.mask.source, FileReference)
                 field = "mask.file_id" if named else "mask.image_url"
-                raise invalid_request(f"{field} must refer to a PNG picture.", field)
+                raise invalid_request(f"{field} must refer to a PNG image.", field)
             case _:
                 images = tuple(inline_picture(image, found) for image in self.images)
                 return replace(self, images=images, mask=mask)

@@ -56,6 +56,7 @@ class Undecided(Struct, frozen=True):
 
 
 LineOutcome = LineResult | Waits | Undecided
+KeepAnswer = Callable[[GenerationRecord], Awaitable[None]]
 
 
 class CollectedReply:
@@ -119,7 +120,7 @@ class LineSink:
 class LineLedger:
     """The ledger of one line: the hold has the line's id, and only a stored answer is billed."""
 
-    def __init__(self, ledger: Ledger, keep: Callable[[GenerationRecord], Awaitable[None]]) -> None:
+    def __init__(self, ledger: Ledger, keep: KeepAnswer) -> None:
         self._ledger = ledger
         self._keep = keep
 
@@ -183,6 +184,22 @@ class LineRun(Struct, frozen=True, kw_only=True):
 
     async def run(self, line: BatchLine, generation_id: str, deadline: Deadline) -> LineOutcome:
         """Run a line as one generation with this id, and return the outcome."""
+        outcome = await self.serve(line, generation_id, deadline, make_ledger=self._ledger)
+        return wait_after(outcome) if isinstance(outcome, GatewayError) else outcome
+
+    async def serve(
+        self,
+        line: BatchLine,
+        generation_id: str,
+        deadline: Deadline,
+        *,
+        make_ledger: Callable[[KeepAnswer], Ledger],
+    ) -> LineResult | Undecided | GatewayError:
+        """Run a line as one generation; return a failure that may pass as it is, not as a result.
+
+        `make_ledger` returns the ledger of the generation, which must keep the answer before it
+        settles.
+        """
         parser, gateway = self.parser, self.parser.gateway
         try:
             parsed = parser.parse(line)
@@ -193,25 +210,29 @@ class LineRun(Struct, frozen=True, kw_only=True):
                 await sink.render(record)
                 await self._store(generation_id, reply.answer)
 
-            ledger: Ledger = LineLedger(gateway.ledger, keep)
-            billed = replace(gateway, ledger=ledger)
+            billed = replace(gateway, ledger=make_ledger(keep))
             call = parser.call(parsed, generation_id, deadline=deadline, batch_id=self.batch.id)
             await generate(billed, call, sink)
         except GatewayError as refusal:
             if refusal.code in WAITS_FOR:
-                return _waits(refusal)
+                return refusal
             return self.refused(line.custom_id, generation_id, refusal)
         except Exception as unexpected_error:
             gateway.journal.unexpected_error(unexpected_error, generation_id)
             return self.refused(line.custom_id, generation_id, InternalError())
         return await self._outcome(line, sink, reply)
 
-    async def _outcome(self, line: BatchLine, sink: LineSink, reply: CollectedReply) -> LineOutcome:
+    def _ledger(self, keep: KeepAnswer) -> Ledger:
+        return LineLedger(self.parser.gateway.ledger, keep)
+
+    async def _outcome(
+        self, line: BatchLine, sink: LineSink, reply: CollectedReply
+    ) -> LineResult | Undecided | GatewayError:
         record, failure = sink.record, sink.failure
         if record is None or record.outcome == "lost" or isinstance(failure, OutcomeUnknown):
             return Undecided()
         if failure is not None and failure.code in WAITS_FOR:
-            return _waits(failure)
+            return failure
         if failure is not None:
             await self._store(record.id, reply.answer)
         return _result(line.custom_id, record, reply.answer)
@@ -250,7 +271,8 @@ def _answer_name(generation_id: str) -> str:
     return f"answers/{generation_id}"
 
 
-def _waits(failure: GatewayError) -> Waits:
+def wait_after(failure: GatewayError) -> Waits:
+    """Return the time to wait after a refusal or a failure of WAITS_FOR."""
     return Waits(min(max(failure.retry_after_s or 0.0, _WAIT_S), _WAIT_MAX_S))
 
 

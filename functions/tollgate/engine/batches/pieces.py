@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Final
 
@@ -16,8 +17,10 @@ from tollgate.core.errors import (
     GatewayError,
     InternalError,
     LedgerError,
+    UpstreamError,
 )
 from tollgate.core.ids import following_id
+from tollgate.engine.batches.answered_lines import AnsweredLines
 from tollgate.engine.batches.line_run import LineOutcome, LineRun, Undecided, Waits
 from tollgate.engine.batches.lines import BatchLine, parse_line, read_lines
 from tollgate.engine.batches.results import (
@@ -26,6 +29,7 @@ from tollgate.engine.batches.results import (
     decode_results,
     encode_results,
 )
+from tollgate.engine.batches.submissions import SubmittedLines, SubmittedPiece
 from tollgate.engine.batches.validation import Piece
 from tollgate.stores.ports.batches import LineRecords
 from tollgate.stores.rules.sweep import lost_generation
@@ -36,6 +40,9 @@ _log = logging.getLogger(__name__)
 _DEATHS_MAX: Final = 5
 # Minimum time in seconds that a worker must have left to begin a line.
 _LINE_MIN_S: Final = 20.0
+# Answers of a provider's batch that are billed at a time.
+_ANSWERS_AT_ONCE: Final = 32
+_ANSWERS_RETRY_S: Final = 60.0
 
 
 class PieceOutcome(Struct, frozen=True, kw_only=True):
@@ -62,6 +69,8 @@ class PieceRun(Struct, frozen=True, kw_only=True):
     """Limits the lines that run concurrently in this process."""
     stop: asyncio.Event
     """Set when no further line may begin in this process."""
+    submitted: SubmittedPiece | None = None
+    """The submission to a provider; None for a piece that the gateway runs by itself."""
 
     async def finish(self, *, deadline: Deadline, not_run: NotRun | None) -> PieceOutcome:
         """Run the lines that no earlier try has run; store and return the results.
@@ -70,29 +79,108 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         input file was deleted, only the results that an earlier try stored remain.
         """
         batch = self.run.batch
-        *earlier, trial = batch.tries[self.number]
+        *before, trial = batch.tries[self.number]
+        # Earlier tries only waited for the provider.
+        earlier = [each for each in before if each.clean or each.number >= self._runs_from]
         results = {result.custom_id: result for result in await self._stored(earlier)}
-        lines = await self._lines()
+        lines = await self.read_lines()
+        submitted = None if self.submitted is None else await self.submitted.load_accepted()
+        if submitted is not None:
+            lines = lines or submitted.lines
         left = [line for line in lines if line.custom_id not in results]
         found = await asyncio.gather(*(self._recall(line, earlier) for line in left))
         results |= {result.custom_id: result for result in found if result is not None}
         left = [line for line in lines if line.custom_id not in results]
+        outcomes = list[LineOutcome]()
+        if submitted is not None:
+            outcomes += await self._run_answered(
+                submitted, left, trial, deadline=deadline, not_run=not_run
+            )
+            ran = {line.number for line in submitted.lines}
+            left = [line for line in left if line.number not in ran]
         if not_run is not None:
-            outcomes: Sequence[LineOutcome] = [
-                unrun(line, trial, self.piece, not_run) for line in left
-            ]
+            outcomes += [unrun(line, trial, self.piece, not_run) for line in left]
         elif sum(not each.clean for each in earlier) >= _DEATHS_MAX:
             fail = partial(self.run.refused, refusal=InternalError())
-            outcomes = [fail(line.custom_id, self._id(trial, line)) for line in left]
+            outcomes += [fail(line.custom_id, self._id(trial, line)) for line in left]
         else:
-            outcomes = await asyncio.gather(*(self._run(line, trial, deadline) for line in left))
+            outcomes += await asyncio.gather(*(self._run(line, trial, deadline) for line in left))
         results |= {it.custom_id: it for it in outcomes if isinstance(it, LineResult)}
         ordered = [line.custom_id for line in lines] or [*results]
         whole = [results[custom_id] for custom_id in ordered if custom_id in results]
-        await self.run.objects.put(
-            batch, piece_name(self.number, trial.number), encode_results(whole)
+        await self.store(whole)
+        outcome = _add_up(whole, outcomes)
+        if self.submitted is not None and submitted is not None and outcome.wait_s is None:
+            ids = {line.custom_id for line in submitted.lines}
+            costs = (it.tally.cost_nano_usd for it in whole if it.custom_id in ids)
+            await self.submitted.settle(submitted, sum(costs))
+        return outcome
+
+    async def store(self, results: Sequence[LineResult]) -> None:
+        """Store the results of this try."""
+        name = piece_name(self.number, self.run.batch.tries[self.number][-1].number)
+        await self.run.objects.put(self.run.batch, name, encode_results(results))
+
+    @property
+    def _runs_from(self) -> int:
+        submission = None if self.submitted is None else self.submitted.submission
+        return 0 if submission is None else submission.runs_from or 0
+
+    async def _run_answered(
+        self,
+        submitted: SubmittedLines,
+        left: Sequence[BatchLine],
+        trial: StepTry,
+        *,
+        deadline: Deadline,
+        not_run: NotRun | None,
+    ) -> Sequence[LineOutcome]:
+        """Bill the submitted lines by the provider's answers, in groups as the answers arrive."""
+        if self.submitted is None:
+            return ()
+        answered = AnsweredLines(
+            run=self.run,
+            records=self.records,
+            planner=self.submitted.planner(submitted.prices),
+            hold=submitted.hold,
         )
-        return _add_up(whole, outcomes)
+        ran = {line.number for line in submitted.lines}
+        waiting = {line.number: line for line in left if line.number in ran}
+        outcomes, group = list[LineOutcome](), list[Awaitable[LineOutcome]]()
+        is_whole = True
+        try:
+            async with aclosing(self.submitted.read_answers()) as answers:
+                async for number, answer in answers:
+                    if number not in waiting:
+                        continue
+                    if self.stop.is_set() or deadline.remaining_s() < _LINE_MIN_S:
+                        is_whole = False
+                        break
+                    line = waiting.pop(number)
+                    if answer.status is None:
+                        reason = not_run or "batch_expired"
+                        outcomes.append(unrun(line, trial, self.piece, reason))
+                        continue
+                    group.append(answered.settle(line, self._id(trial, line), deadline, answer))
+                    if len(group) == _ANSWERS_AT_ONCE:
+                        outcomes += await asyncio.gather(*group)
+                        group = []
+        except UpstreamError as failure:
+            _log.warning("results of batch %s cannot be read: %s", self.run.batch.id, failure)
+            is_whole = False
+        outcomes += await asyncio.gather(*group)
+        for line in waiting.values():
+            if not is_whole:
+                outcomes.append(Waits(_ANSWERS_RETRY_S))
+            elif not_run is not None:
+                outcomes.append(unrun(line, trial, self.piece, not_run))
+            else:
+                missing = UpstreamError(
+                    ErrorCode.PROVIDER_UNAVAILABLE,
+                    "The provider's batch has no result for this line.",
+                )
+                outcomes.append(self.run.refused(line.custom_id, self._id(trial, line), missing))
+        return outcomes
 
     async def _stored(self, earlier: Sequence[StepTry]) -> Sequence[LineResult]:
         """Return the results that the last clean try has stored."""
@@ -102,7 +190,8 @@ class PieceRun(Struct, frozen=True, kw_only=True):
                 return decode_results(await read_stored(self.run, name))
         return ()
 
-    async def _lines(self) -> Sequence[BatchLine]:
+    async def read_lines(self) -> Sequence[BatchLine]:
+        """Return the lines of the piece; none if the input file was deleted."""
         return [line async for group in read_piece(self.run, self.piece) for line in group]
 
     async def _recall(self, line: BatchLine, earlier: Sequence[StepTry]) -> LineResult | None:

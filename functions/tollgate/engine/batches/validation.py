@@ -13,6 +13,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, invalid_request
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
+from tollgate.engine.batches.batch_endpoints import find_batch_endpoint
 from tollgate.engine.batches.lines import BatchLine, FaultyLine, RawLine, parse_line, read_lines
 from tollgate.engine.ceilings import find_limits
 from tollgate.engine.gateway import Call, Gateway
@@ -27,6 +28,10 @@ _APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
 )
 FAULTS_MAX: Final = 100
 _PIECE_LINES: Final = 32
+# Lines that are submitted to a provider together, whose money is held together.
+_SUBMITTED_LINES: Final = 1_000
+# A piece with fewer lines for one endpoint is run by the gateway if other lines follow.
+_SUBMITTED_MIN: Final = 16
 _PIECE_BYTES: Final = 4 * 1024 * 1024
 # Lines that the side thread validates at once, about 0.1 s of work.
 _GROUP: Final = 100
@@ -40,6 +45,10 @@ class Piece(Struct, frozen=True, array_like=True):
     end: int
     first: int
     """The number of the first line."""
+    endpoint: str | None = None
+    """The endpoint whose provider gets the lines in a batch of its own; None if the gateway runs
+    them.
+    """
 
 
 class CheckedFile(Struct, frozen=True, kw_only=True):
@@ -73,6 +82,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
         parsed = self.ingress.parse(line.body, NO_HEADERS)
         if parsed.stream:
             raise invalid_request("stream: a line of a batch is not streamed.", "stream")
+        if isinstance(parsed, ParsedCall) and parsed.background:
+            raise invalid_request("background: a line of a batch already waits.", "background")
         if isinstance(parsed, ParsedCall) and parsed.request.preset is not None:
             return _APPLY_PRESET()(self.gateway.planner.catalog, parsed)
         return parsed
@@ -96,6 +107,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
             labels={"batch": batch_id},
             ceilings=limits.ceilings,
             session=limits.session,
+            # Workers may not read stored answers.
+            cache_control="no-store",
         )
 
 
@@ -159,23 +172,33 @@ class FileCheck:
     def _check_group(self, group: Sequence[RawLine], now_s: float) -> None:
         for raw in group:
             self._lines += 1
-            self._place(raw)
+            endpoint: str | None = None
             try:
-                self._check(raw, now_s)
+                endpoint = self._check(raw, now_s)
             except FaultyLine as faulty:
                 self._faults.append(faulty.fault)
+            self._place(raw, endpoint)
 
-    def _place(self, raw: RawLine) -> None:
-        """Add a line to the last piece, or to a new one."""
+    def _place(self, raw: RawLine, endpoint: str | None) -> None:
+        """Add a line to the last piece, or to a new one for other lines."""
         last = self._pieces[-1] if self._pieces else None
-        if last is None or self._in_piece == _PIECE_LINES or raw.end - last.start > _PIECE_BYTES:
-            self._pieces.append(Piece(raw.start, raw.end, raw.number))
+        if last is not None and last.endpoint != endpoint and self._in_piece < _SUBMITTED_MIN:
+            last, endpoint = Piece(last.start, last.end, last.first), None
+        lines_max = _PIECE_LINES if endpoint is None else _SUBMITTED_LINES
+        if (
+            last is None
+            or last.endpoint != endpoint
+            or self._in_piece >= lines_max
+            or raw.end - last.start > _PIECE_BYTES
+        ):
+            self._pieces.append(Piece(raw.start, raw.end, raw.number, endpoint))
             self._in_piece = 1
             return
-        self._pieces[-1] = Piece(last.start, raw.end, last.first)
+        self._pieces[-1] = Piece(last.start, raw.end, last.first, endpoint)
         self._in_piece += 1
 
-    def _check(self, raw: RawLine, now_s: float) -> None:
+    def _check(self, raw: RawLine, now_s: float) -> str | None:
+        """Return the endpoint whose provider can get the line in a batch; None if none can."""
         parser = self._parser
         line = parse_line(raw, parser.format.path)
         digest = blake2b(line.custom_id.encode(), digest_size=_ID_BYTES).digest()
@@ -197,10 +220,11 @@ class FileCheck:
             plan = parser.gateway.planner.plan(planning_request(call), now_s=now_s)
         except GatewayError as refused:
             if not self._is_strict:
-                return
+                return None
             param = f"body.{refused.param}" if refused.param else "body"
             fault = LineFault(
                 code=refused.code.value, message=refused.message, line=raw.number, param=param
             )
             raise FaultyLine(fault) from refused
         self._bound_nano_usd += plan.cost_max_nano_usd
+        return find_batch_endpoint(parser.gateway, call, plan)

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tollgate.core.batches import Batch, LineFault, StepTry
+from tollgate.core.batches import Batch, LineFault, StepTry, Submission
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.errors import AccessError, GatewayError
 from tollgate.core.ids import IdSource
@@ -19,11 +20,18 @@ from tollgate.engine.batches.joining import join_results
 from tollgate.engine.batches.line_run import WAITS_FOR, LineRun
 from tollgate.engine.batches.lines import BATCH_FORMATS
 from tollgate.engine.batches.pieces import PieceRun, read_stored, stop_reason
+from tollgate.engine.batches.submissions import SubmittedPiece
 from tollgate.engine.batches.validation import FileCheck, LineParser, Piece, read_index
 from tollgate.engine.gateway import Gateway
 from tollgate.ingress.base import Ingress
 from tollgate.stores.ports.base import KeyDirectory
-from tollgate.stores.ports.batches import BatchObjects, BatchPlace, BatchStore, LineRecords
+from tollgate.stores.ports.batches import (
+    BatchObjects,
+    BatchPlace,
+    BatchStore,
+    LineRecords,
+    SubmissionLedger,
+)
 from tollgate.stores.rules.batches import (
     JOIN,
     VALIDATION,
@@ -33,9 +41,11 @@ from tollgate.stores.rules.batches import (
     finish_piece,
     finish_validation,
     give_back,
+    is_late,
     is_stopping,
     next_step,
     refuse_file,
+    submit,
     wakes_s,
 )
 
@@ -65,6 +75,7 @@ class BatchServices(Struct, frozen=True, kw_only=True):
     store: BatchStore
     objects: BatchObjects
     records: LineRecords
+    ledger: SubmissionLedger
     keys: KeyDirectory
     gateways: GatewaySource
     ingresses: Mapping[str, Ingress]
@@ -223,12 +234,42 @@ class BatchWorker:
             stop=self.stop,
         )
         not_run = stop_reason(batch) if is_stopping(batch, self._now_s()) else None
+        if piece.piece.endpoint is not None:
+            submitted = self._submitted(run, piece.piece.endpoint, number)
+            wait_s = await submitted.advance(
+                piece.read_lines,
+                may_submit=refusal is None and not is_late(batch, self._now_s()),
+                is_stopping=not_run is not None,
+            )
+            if wait_s is not None:
+                await piece.store(())
+                await self._give_back(batch, number, trial.id, wait_s, clean=True)
+                return
+            piece = replace(piece, submitted=submitted)
         outcome = await piece.finish(deadline=deadline, not_run=not_run)
         if outcome.wait_s is None:
             tally = outcome.tally
             await self._change(batch, lambda found: finish_piece(found, number, trial.id, tally))
             return
         await self._give_back(batch, number, trial.id, outcome.wait_s, clean=outcome.clean)
+
+    def _submitted(self, run: LineRun, endpoint_id: str, number: int) -> SubmittedPiece:
+        batch = run.batch
+        trial = batch.tries[number][-1]
+
+        async def change(submission: Submission | None) -> Batch | None:
+            return await self._change(
+                batch, lambda found: submit(found, number, trial.id, submission)
+            )
+
+        return SubmittedPiece(
+            run,
+            self._services.ledger,
+            endpoint_id,
+            trial,
+            change=change,
+            submission=batch.submissions.get(number),
+        )
 
     async def _join(self, run: LineRun) -> None:
         batch, trial = run.batch, run.batch.tries[JOIN][-1]

@@ -83,7 +83,7 @@ async def find_named_files(
 ) -> GenerationRequest:
     """Return the request with the type, size and storage key of its files.
 
-    Audio files are loaded at once, because an audio part must contain its bytes. Raises
+    Audio files are loaded immediately, because an audio part must contain its bytes. Raises
     RequestError for an unknown file or one of the wrong kind; `param` is the field that names it.
     """
     named = await computations.run(lambda: list(_references(request)))

@@ -57,7 +57,7 @@ class AnswerStore(Protocol):
 
 
 class KeptAnswer(Struct, frozen=True, kw_only=True):
-    """A complete answer, from which a reply can be rendered again, streamed or not."""
+    """A complete answer, which can be rendered again as a reply, streamed or not."""
 
     served: ServedBy
     events: tuple[Chosen, ...]
@@ -222,7 +222,7 @@ async def replay(
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
     await sink.begin(answer.served)
     # Events are sent one at a time, because an answer may contain images of many megabytes, which
-    # must not all be rendered at once.
+    # must not all be rendered together.
     for chosen in answer.events:
         await sink.send((chosen,))
     await sink.finish(answer.record)

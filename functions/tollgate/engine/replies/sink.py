@@ -380,6 +380,8 @@ def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
         headers["x-fallback-depth"] = str(served.fallback_depth)
     if served.bend is not None:
         headers["x-tollgate-bend"] = served.bend
+    if served.cache is not None:
+        headers["x-tollgate-cache"] = served.cache
     if served.ending is not None:
         headers |= _ending_headers(served.ending)
     return headers | adapted_header((*parsed.ignored, *served.adapted))

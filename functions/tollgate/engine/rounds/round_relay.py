@@ -175,6 +175,6 @@ class RoundRelay:
             yield self._metered(event, replace(event, index=index))
 
     def _metered(self, event: StreamEvent, shown_event: StreamEvent) -> StreamEvent:
-        """Return `shown_event`, which the caller gets for an event, after metering the event."""
+        """Record an event in the meter, and return `shown_event`, which the caller gets instead."""
         self._answer.meter.observe(event)
         return shown_event

@@ -23,7 +23,7 @@ _KINDS: Final = {
 _STATUSES: Final = range(400, 600)
 # The fault for a missing provider key. Nothing is sent, and every chain continues.
 _NO_KEY: Final = "no_key"
-# Jitter for a pause that is halfway between the shortest and the longest.
+# Jitter in the middle of its range, for pauses of average length.
 _JITTER: Final = 0.5
 
 
@@ -54,7 +54,9 @@ class Fault(Struct, frozen=True):
 
     @property
     def is_silence(self) -> bool:
-        """True if the endpoint sends nothing until the timeout; all other faults fail at once."""
+        """True if the endpoint sends nothing until the timeout; all other faults fail
+        immediately.
+        """
         return self.kind == "timeout"
 
     def error(self, attempt: Attempt) -> UpstreamError:

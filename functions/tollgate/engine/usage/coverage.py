@@ -45,7 +45,7 @@ class Coverage:
     ) -> None:
         self._ledger = ledger
         self._meter = meter
-        # A request with a ceiling holds the cost of the longest answer.
+        # A request with a ceiling already holds the cost of the longest answer.
         self._output_limited = output_limited or ceiling_nano_usd is not None
         self._ceiling_nano_usd = ceiling_nano_usd
         # True if the held money may run out, so that the answer may end between two events.

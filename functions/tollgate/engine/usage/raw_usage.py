@@ -1,4 +1,4 @@
-"""The provider's own usage reports, cut to a size that a record can store."""
+"""The provider's own words and usage reports, cut to a size that a record can store."""
 
 from typing import Final
 
@@ -8,10 +8,17 @@ from tollgate.core.json_value import JsonValue
 
 # A record larger than an item could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen
 # 2026-11-21).
+WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Usage reports have two levels; JSON writers, which show records, fail at about 250.
+# Usage reports have two levels. The limit is below the roughly 250 levels at which the JSON encoder
+# for records fails.
 _RAW_USAGE_LEVELS_MAX: Final = 16
 STORED_INTEGER_MAX: Final = 2**63 - 1
+
+
+def fit_word(word: str | None) -> str | None:
+    """Return a string, cut to its maximum length."""
+    return None if word is None else word[:WORD_LENGTH_MAX]
 
 
 def fit_raw_usage(reports: list[JsonValue]) -> JsonValue:

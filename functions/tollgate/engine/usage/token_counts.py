@@ -40,8 +40,8 @@ _SELECT_GUARDS: Final = DottedName[Callable[..., Mapping[str, object]]](
 # Time limit for a count: a person waits for it, and an estimate is free.
 COUNT_S: Final = 5.0
 # Maximum number of counts per key, minute and process that are requested from providers; an agent
-# requests 14 at once. Above it, the estimate is returned, so that no key can use up the provider's
-# own limit.
+# requests 14 together. Above this number, the estimate is returned, so that no key can use up the
+# provider's own limit.
 COUNTS_PER_MINUTE_MAX: Final = 120
 _MINUTE_S: Final = 60
 # Errors that refuse a generation but not a count, which is free and has no size limit.

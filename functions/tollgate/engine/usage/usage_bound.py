@@ -16,7 +16,7 @@ _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
 _SEARCHES_PER_CHOICE: Final = 1_000
 # Number of images per choice if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
-# More than any model counts for its largest image.
+# More tokens than any model counts for its largest image.
 _TOKENS_PER_IMAGE: Final = 16_384
 _INPUT_CLASSES: Final = (
     "uncached_input_tokens",

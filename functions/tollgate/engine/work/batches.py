@@ -215,7 +215,7 @@ def _encode_streamed(
 
 
 def _choose(*events: StreamEvent) -> list[Chosen]:
-    """Return the events with the index of the only choice."""
+    """Yield the events, all for choice 0, which is the only choice."""
     return [(0, event) for event in events]
 
 

@@ -30,7 +30,7 @@ def render_reasoning_detail(
 
 
 def render_extra_content(provenance: Provenance | None) -> dict[str, JsonValue]:
-    """Render `extra_content`, in which Google's OpenAI-compatible API puts Gemini's signatures."""
+    """Render `extra_content`, where Google's OpenAI-compatible API puts Gemini's signatures."""
     if provenance is None or provenance.signer != GEMINI or provenance.signature is None:
         return {}
     return {"extra_content": {"google": {"thought_signature": provenance.signature}}}

@@ -37,7 +37,7 @@ def _render_part(part: Text | Image) -> JsonValue:
         case Image(source=InlineMedia(media_type=type_, base64=encoded)):
             return {"type": "image_url", "image_url": {"url": f"data:{type_};base64,{encoded}"}}
         case _:
-            raise ValueError("the picture of a page must be inline bytes")
+            raise ValueError("the image of a page must be inline bytes")
 
 
 def parse_known_files(messages: Sequence[wire.Message]) -> tuple[tuple[KnownFile, ...], int]:

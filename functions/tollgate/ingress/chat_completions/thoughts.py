@@ -50,7 +50,7 @@ def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Prove
 
 
 def _reasoning(detail: Detail) -> Reasoning:
-    """Return a detail as reasoning; signer's data that another format packed is unpacked."""
+    """Return a detail as reasoning; if another format packed the signer's data, unpack the data."""
     reasoning = read_detail(detail)
     provenance = reasoning.provenance
     for packed in _unpacked(

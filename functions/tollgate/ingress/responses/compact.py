@@ -23,6 +23,8 @@ from tollgate.ingress.responses.render import ResponseRenderer
 from tollgate.ingress.responses.stored import PREVIOUS, StoredTurns, numbered
 from tollgate.ingress.validation import decode_object
 
+# The reply is whole and sent at once.
+_WITHOUT_EFFECT: Final = ("background", "stream")
 _TRIGGER: Final[dict[str, JsonValue]] = {"type": "compaction_trigger"}
 
 
@@ -47,9 +49,13 @@ def parse_compact_object(
         last = input_[-1] if input_ else None
         body = {**body, "input": input_ if last == _TRIGGER else [*input_, _TRIGGER]}
     call = parse_response_object(
-        {**body, "stream": None}, headers, size_bytes=size_bytes, turns=turns, seal=seal
+        {**body, **dict.fromkeys(_WITHOUT_EFFECT)},
+        headers,
+        size_bytes=size_bytes,
+        turns=turns,
+        seal=seal,
     )
-    ignored = (*call.ignored, "stream") if body.get("stream") else call.ignored
+    ignored = (*call.ignored, *(name for name in _WITHOUT_EFFECT if body.get(name)))
     return replace(call, stored_input=None, ignored=ignored)
 
 

@@ -83,7 +83,9 @@ class _Sealed(Struct, frozen=True, kw_only=True):
     kept: list[msgspec.Raw]
     """The user's messages, instructions and tools, unchanged."""
     awaiting: list[msgspec.Raw]
-    """The last answer and the outputs of its calls, if one of its calls awaits its output."""
+    """The last answer and the outputs of its calls, if any of these calls still awaits its
+    output.
+    """
     covers: bool
     """True if the item also replaces the items before it, in case the client still sends them."""
 

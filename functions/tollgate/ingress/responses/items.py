@@ -244,7 +244,8 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # Only OpenAI supports the detail `original`; `high` is the highest that all formats support.
+    # Only OpenAI supports the detail `original`, so `high` is sent, the highest that all formats
+    # support.
     detail = "high" if part.detail == "original" else part.detail
     native = unknown_of(part)
     if part.file_id is not None:

@@ -43,6 +43,12 @@ from tollgate.ingress.responses.run_items import run_item
 _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 
 
+def render_event(type_: str, content: bytes, number: int) -> bytes:
+    """Return an event with its number; `content` is a JSON object without outer braces."""
+    name = type_.encode()
+    return _FRAME % (name, name, content, number)
+
+
 class OutputWriter:
     """Renders the items of one answer, and numbers the events."""
 
@@ -52,6 +58,7 @@ class OutputWriter:
         namespaces: Mapping[str, NamespacedName],
         *,
         is_stored: bool = False,
+        first_number: int = 0,
     ) -> None:
         self._generation_id = generation_id
         self._is_stored = is_stored
@@ -61,7 +68,7 @@ class OutputWriter:
         self._calls: dict[int, ToolCall] = {}
         self._ids: set[str] = set()
         self._done: dict[int, bytes] = {}
-        self._sequence = 0
+        self._sequence = first_number
 
     @property
     def output(self) -> list[bytes]:
@@ -74,8 +81,7 @@ class OutputWriter:
     def frame(self, type_: str, content: bytes) -> bytes:
         """Return an event with the next number; `content` is a JSON object without outer braces."""
         number, self._sequence = self._sequence, self._sequence + 1
-        name = type_.encode()
-        return _FRAME % (name, name, content, number)
+        return render_event(type_, content, number)
 
     def pass_on(self, type_: str, fields: JsonObject) -> bytes:
         """Return a provider's event of unknown type with the next number and the item's index."""

@@ -6,7 +6,6 @@ from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
 
-from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
@@ -17,6 +16,7 @@ from tollgate.core.request import (
     Sampling,
     SchemaOutput,
 )
+from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
 from tollgate.ingress.responses.compaction import (
     ask_for_record,
@@ -65,7 +65,6 @@ _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
     "items in `input`.",
-    "background": "Background mode is not supported: omit the field and wait, or stream.",
     "prompt": "Templates are not stored: send `instructions` and `input`.",
 }
 
@@ -93,7 +92,7 @@ def parse_response_object(
 ) -> ParsedCall:
     """Parse a decoded request; raise RequestError with the field at fault.
 
-    `size_bytes` is that of the encoded body; `turns` and `seal` are None if they were not read.
+    `size_bytes` is the size of the encoded body; `turns` and `seal` are None if they were not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
@@ -133,7 +132,6 @@ def parse_response_object(
         preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes + taken.added_bytes,
     )
-    run_here = [tool.id for tool in tools.server]
     return ParsedCall(
         request=ask_for_record(request) if compacting else request,
         compacts=compacting,
@@ -145,8 +143,9 @@ def parse_response_object(
             parse=partial(parse_input, instructions=params.instructions, names=names),
         ),
         stream=bool(params.stream),
+        background=bool(params.background),
         ignored=printable_names(
-            [*unknown.kept, *left_out, *_unread(params, taken, run_here, stores=stores)]
+            [*unknown.kept, *left_out, *_unread(params, taken, tools.server, stores=stores)]
         ),
         repeated=repeated_fields(params, [tool for _, tool in declared]),
         namespaces=names.namespaced,
@@ -226,10 +225,11 @@ def _native(params: wire.ResponsesRequest, unknown: UnknownNames) -> NativeOptio
 def _unread(
     params: wire.ResponsesRequest,
     taken: TakenItems,
-    run_here: Collection[ServerToolId | None],
+    server_tools: Collection[ServerTool],
     *,
     stores: bool,
 ) -> Iterator[str]:
+    run_here = [tool.id for tool in server_tools]
     yield from unknown_preferences(params)
     if params.max_tool_calls and len(run_here) > 1:
         # The limit is applied to each tool separately, so several tools together may exceed it.

@@ -7,7 +7,7 @@ the complete response. https://platform.openai.com/docs/api-reference/responses 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
-from typing import Final, assert_never
+from typing import Final, Literal, assert_never
 
 from pydantic_core import to_json
 
@@ -40,6 +40,8 @@ _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )
 _STANDARD_TIER: Final = "default"
+# The first events of a background response, which are sent before a worker begins.
+QUEUED_EVENTS: Final = ("response.created", "response.queued")
 _LAST: Final = ("response.completed", "response.incomplete")
 _INCOMPLETE: Final[dict[Finish, str]] = {
     "length": "max_output_tokens",
@@ -56,6 +58,7 @@ class ResponseRenderer:
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
         self._requested_tier = call.request.service_tier
+        self._is_background = call.background
         self._writer = self._new_writer()
         self._has_begun = False
         self._finish: Finish = "stop"
@@ -65,7 +68,7 @@ class ResponseRenderer:
                 "object": "response",
                 "created_at": served.created_s,
                 "model": served.model,
-                "background": False,
+                "background": call.background,
                 **used_fields(call.repeated, served.adapted),
             }
         )[:-1]
@@ -115,16 +118,18 @@ class ResponseRenderer:
         return self._response(response.finish, writer.write_whole(response), record)
 
     def _new_writer(self) -> OutputWriter:
-        return OutputWriter(self._served.generation_id, self._namespaces, is_stored=self._is_stored)
+        return OutputWriter(
+            self._served.generation_id,
+            self._namespaces,
+            is_stored=self._is_stored,
+            first_number=len(QUEUED_EVENTS) if self._is_background else 0,
+        )
 
-    def _begin(self) -> bytes:
-        """Return the first events of the stream; return no bytes after the first call."""
-        if self._has_begun:
-            return b""
-        self._has_begun = True
+    def begun(self, status: Literal["queued", "in_progress"]) -> bytes:
+        """Render the response before its answer."""
         state: dict[str, JsonValue] = {
             "store": self._is_stored,
-            "status": "in_progress",
+            "status": status,
             "completed_at": None,
             "error": None,
             "incomplete_details": None,
@@ -132,9 +137,18 @@ class ResponseRenderer:
             "service_tier": _tier(self._requested_tier, "auto"),
             "usage": None,
         }
-        content = b'"response":%b,%b' % (self._head, to_json(state)[1:])
-        return self._writer.frame("response.created", content) + self._writer.frame(
-            "response.in_progress", content
+        return b"%b,%b" % (self._head, to_json(state)[1:])
+
+    def _begin(self) -> bytes:
+        """Return the first events of the stream; return no bytes after the first call."""
+        if self._has_begun:
+            return b""
+        self._has_begun = True
+        content = b'"response":' + self.begun("in_progress")
+        # The events that say that a background response exists precede those of the worker.
+        kinds = () if self._is_background else ("created",)
+        return b"".join(
+            self._writer.frame(f"response.{kind}", content) for kind in (*kinds, "in_progress")
         )
 
     def _response(self, finish: Finish, output: list[bytes], record: GenerationRecord) -> bytes:

@@ -51,6 +51,7 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
     response: bytes
     input: Sequence[JsonObject]
     output: Sequence[JsonObject]
+    status: str = "completed"
     owner: str | UnsetType | None = UNSET
     """`Principal.owner` of the key that created the response; unset if an older version stored the
     response."""
@@ -64,6 +65,7 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
             response=bytes(pieces.response),
             input=_read_items(pieces.input),
             output=_read_items(answer.output),
+            status=answer.status,
             owner=pieces.owner,
         )
 
@@ -88,6 +90,7 @@ class _Pieces(Struct, frozen=True):
 
 class _Answer(Struct, frozen=True):
     output: list[Raw]
+    status: str = "completed"
 
 
 def encode_stored(
@@ -129,7 +132,7 @@ class TakenItems(Struct, frozen=True, kw_only=True):
     stored_form: tuple[JsonObject, ...]
     """The same items, in the form to store."""
     left_out: Sequence[ItemReference]
-    """References to reasoning that was not stored, which are reported as ignored."""
+    """References to reasoning items that were not stored; they are reported as ignored."""
     added_bytes: int
     """The size of the stored items, which the request body does not contain."""
 

@@ -49,7 +49,7 @@ def parse_sampling(
 
 
 def parse_guided(fields: GuidedDecoding) -> JsonObject:
-    """Return the fields for servers like vLLM that are not null, by name."""
+    """Return, by name, the non-null fields that only servers like vLLM accept."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -20,7 +20,7 @@ MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024
 # detected from the content where possible.
 DATA_URL: Final = re.compile(r"data:([^,]{0,255}?)(;base64)?,", re.IGNORECASE)
 WORDS: Final[dict[MediaKind, str]] = {
-    "image": "a PNG, JPEG, GIF or WebP picture",
+    "image": "a PNG, JPEG, GIF or WebP image",
     "audio": "a WAV, MP3 or WebM recording",
     "document": "a PDF, a text or an office document",
 }

@@ -20,10 +20,11 @@ from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult
 from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.provider_batches import BatchTerms, ProviderBatches
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-# An event of a chat stream has only a few words.
+# Ample, because an event of a chat stream usually has only a few words.
 EVENT_BYTES_MAX: Final = 1024 * 1024
 
 
@@ -219,7 +220,7 @@ class TokenCounter(Struct, frozen=True, kw_only=True):
     """Counts the tokens of a prompt with the provider's own endpoint, which generates nothing."""
 
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    """Turns a request for an answer into one that counts the prompt's tokens; None if that is
+    """Turns a request for an answer into a request that counts the prompt's tokens; None if that is
     impossible.
     """
     fields: tuple[str, ...]
@@ -257,7 +258,7 @@ Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
 
 
 class ReadyRequest(Struct, frozen=True):
-    """A request that is ready to send, of which no byte has been sent yet."""
+    """A request that is ready to send; no byte of it has been sent yet."""
 
     open: Callable[[], Frames]
     """Send the request as `Transport.open` does; may be called once."""
@@ -345,6 +346,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
     """The display name; None if the provider has only a slug."""
+    batch: BatchTerms | None = None
+    """The terms of the provider's own batches; None if it runs none."""
 
 
 class Provider(Struct, frozen=True):
@@ -359,3 +362,5 @@ class Provider(Struct, frozen=True):
         default_factory=dict
     )
     """Loaders of the codecs for other kinds of work with streamed results."""
+    batches: Callable[[], ProviderBatches] | None = None
+    """Loads the provider's own batches; None if it runs none."""

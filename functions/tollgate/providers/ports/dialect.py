@@ -32,7 +32,7 @@ def _sort_efforts(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
 
 
 class GeminiDialect(DialectSection):
-    """The differences between one Gemini model and other Gemini models."""
+    """The ways in which a Gemini model differs from the others."""
 
     thinking_tokens_min: int = Field(
         default=128, description="The minimum thinking budget that the model accepts, in tokens."
@@ -54,7 +54,7 @@ class GeminiDialect(DialectSection):
 
 
 class ClaudeDialect(DialectSection):
-    """The differences between generations of Claude; the defaults fit the newest generation."""
+    """The ways in which generations of Claude differ; the defaults fit the newest generation."""
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
@@ -93,7 +93,7 @@ _Reasoning = Literal[
     "gemini_budget",
     "gemini_level",
 ]
-# The signer of each model family, by the way in which the family requests thinking.
+# The signer of each model family, keyed by the family's setting for thinking.
 _FAMILIES: Final[Mapping[str, str]] = {
     "claude_budget": CLAUDE,
     "claude_adaptive": CLAUDE,
@@ -106,7 +106,7 @@ _FetchedKinds = Annotated[tuple[Literal["file", "image"], ...], AfterValidator(s
 
 
 class Dialect(WorkDialects):
-    """The differences between one server and its format; the defaults fit most servers."""
+    """The ways in which a server differs from its format; the defaults fit most servers."""
 
     path: RequestPath = None
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(

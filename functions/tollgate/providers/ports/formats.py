@@ -56,7 +56,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
-    # OpenAI's legacy completions, for base models and for models that fill a gap in a text.
+    # OpenAI's legacy completions, for base models and for fill-in-the-middle models.
     "openai_completions": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_completions.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),

@@ -18,7 +18,7 @@ _Name = TypeVar("_Name", bound=str)
 
 
 def sort_names(names: tuple[_Name, ...]) -> tuple[_Name, ...]:
-    """Return the distinct names in one order, so that equal catalogs have equal hashes."""
+    """Return the distinct names in a fixed order, so that equal catalogs have equal hashes."""
     return tuple(sorted(set(names)))
 
 

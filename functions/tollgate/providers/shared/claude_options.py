@@ -84,8 +84,8 @@ def _taken(
 ) -> dict[str, JsonValue]:
     """Return the fields for which the caller requested a beta feature.
 
-    `has_all` is True if no requested feature is left out. Otherwise, fields without a known feature
-    are left out too, since a host refuses a field whose feature is missing.
+    `has_all` is True if the host accepts all requested features. Otherwise, fields without a known
+    feature are left out too, since a host refuses a field whose feature is missing.
     """
     return {
         name: value

@@ -1,6 +1,6 @@
 """Claude's thinking settings on Anthropic and Bedrock, which depend on the model generation.
 
-Output limits, token budgets and lost signatures are left to each codec (decision 236).
+Each codec handles output limits, token budgets and lost signatures itself (decision 236).
 """
 
 from msgspec import Struct, field

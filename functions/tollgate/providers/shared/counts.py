@@ -58,8 +58,8 @@ def count_of(reported: object) -> int | None:
 
 
 def split(whole: int, *parts: int | None) -> tuple[int, tuple[int | None, ...]]:
-    """Return the rest of `whole` after subtracting the parts, and the parts themselves, capped to
-    fit into `whole`.
+    """Return `whole` minus the parts, and the parts, which are capped so that they fit into
+    `whole`.
     """
     rest = whole
     cut: list[int | None] = []

@@ -44,7 +44,7 @@ class ErrorDetail(_Shape):
 
 
 class FieldError(_Shape):
-    """FastAPI's validation error (vLLM, Mistral); `input` may have the prompt and is not read."""
+    """FastAPI's validation error (vLLM, Mistral), without `input`, which may be the prompt."""
 
     loc: list[str | int] = Field(default=[])
     msg: str
@@ -57,7 +57,7 @@ class FieldErrors(_Shape):
 
 
 class ErrorBody(_Shape):
-    """An error reply; some servers have no envelope, or another name for the envelope."""
+    """An error reply; some servers send no envelope, or one with another name."""
 
     error: ErrorDetail | str | None = None
     message: str | FieldErrors | None = None

@@ -16,7 +16,7 @@ FILENAME: Final = "document.pdf"
 
 
 def path_of(target: Target, usual: str) -> str:
-    """Return the request path: the dialect's path if it has one, otherwise `usual`."""
+    """Return the dialect's request path, or else `usual`."""
     model = quote(target.upstream_model, safe="")
     return (target.dialect.path or usual).replace("{model}", model)
 

@@ -7,7 +7,7 @@ from tollgate.core.request import NativeOptions
 from tollgate.core.unknown_fields import add_unknown
 from tollgate.providers.ports.base import Target
 
-# Placeholder for names that are not listed.
+# Stands for all names that are not listed.
 _MORE = "..."
 
 
@@ -17,7 +17,7 @@ class OwnFormat(Struct, frozen=True):
     native: NativeOptions | None
 
     def add_to_body(self, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return a body with the unknown fields of its objects."""
+        """Return a body after adding the unknown fields to its objects."""
         if self.native is None:
             return body
         whole = add_unknown(body, self.native.unknown)

@@ -29,7 +29,7 @@ def make_call_id(prefix: str, seed: bytes, number: int) -> str:
 
 
 class OpenPart(Struct, kw_only=True):
-    """A part that has not ended; codecs with more state about a part derive from this class."""
+    """A part that has not ended; codecs that need more state for a part derive from this class."""
 
     part: Part
     """The part as it began, without text or arguments."""
@@ -42,7 +42,7 @@ class OpenPart(Struct, kw_only=True):
 
     @property
     def has_begun(self) -> bool:
-        """True if the first event was emitted; a block without any text never becomes a part."""
+        """True once the part's first event was emitted; a block without text never emits one."""
         return self.index != _NOT_BEGUN
 
     def add(self, text: str) -> PartDelta:
@@ -80,8 +80,7 @@ class Parts(Generic[_Key, _Open]):
         self.count = 0
         self.has_calls = False
         self._open: dict[_Key, _Open] = {}
-        # This is the dictionary's own method, because every event calls it and a wrapper would be
-        # slower.
+        # The dictionary's own method, which is faster than a wrapper and is called for every event.
         self.get: Callable[[_Key], _Open | None] = self._open.get
         """Return the open part with a key; None if no part with the key is open."""
 
@@ -107,7 +106,7 @@ class Parts(Generic[_Key, _Open]):
         return PartStart(index=opened.index, part=opened.part)
 
     def open(self, key: _Key, opened: _Open) -> Iterator[Event]:
-        """Store a part and begin it at once."""
+        """Store a part and begin it immediately."""
         yield from self.hold(key, opened)
         yield self.begin(opened)
 

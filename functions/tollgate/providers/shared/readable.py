@@ -112,7 +112,7 @@ def _thoughts(
     if not part.text and not is_signed:
         return
     if readership.unsigned == "any" and part.text:
-        # The endpoint reads the text but not the provenance.
+        # The endpoint accepts plain text only, so the provenance is dropped.
         yield Reasoning(text=part.text)
         if not is_signed:
             return

@@ -94,7 +94,7 @@ def checked_vectors(
 
 
 class VectorsByType(Struct, frozen=True):
-    """Vectors by number type; requests ask for the type float only."""
+    """Vectors by number type; the gateway requests only the type float."""
 
     float: list[Raw]
 

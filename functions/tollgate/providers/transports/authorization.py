@@ -51,7 +51,7 @@ def no_credentials(
 
 
 class KeyHeader:
-    """Authorization with a row's key, which is read for every call, so a new key works at once."""
+    """Authorization with a row's key, read for every call so that a new key works immediately."""
 
     def __init__(self, row: ProviderRow, secrets: SecretStore) -> None:
         self._row = row

@@ -28,7 +28,7 @@ EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
 
 class AwsRuntime:
-    """Signs the requests of a row and sends them to a regional service, or to the `base_url`."""
+    """Signs a row's requests, and sends them to the `base_url` or else to a regional service."""
 
     def __init__(
         self, row: ProviderRow, services: ProviderServices, *, service: str, host: str

@@ -55,8 +55,8 @@ class WholeBody:
 class BodyFrames:
     """Iterates over the frames of each read; the caller closes the reply and these frames.
 
-    Bytes of an incomplete frame count as buffered until a later read has completed the frame, and
-    the caller has used it.
+    Bytes of an incomplete frame count as buffered until the frame is complete and the caller has
+    used it.
     """
 
     def __init__(

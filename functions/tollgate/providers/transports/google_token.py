@@ -1,7 +1,7 @@
 """Access tokens of Google Cloud.
 
-google-auth is imported with the first token, so deployments without Google Cloud do not spend the
-time. Its calls block, so they run in a thread.
+google-auth is imported with the first token, so deployments without Google Cloud never import it.
+Its calls block, so they run in a thread.
 """
 
 import asyncio
@@ -174,7 +174,7 @@ def _over_http(
     from google.auth.exceptions import TransportError
 
     if not url:
-        # The URL is from the JSON, and google-auth does not check that it is present.
+        # The URL comes from the JSON, and google-auth does not check that there is one.
         raise TransportError("a URL is missing")  # type: ignore[no-untyped-call]
     named = {name.lower(): value for name, value in (headers or {}).items()}
     request = Request(

@@ -15,7 +15,7 @@ from tollgate.http1.reply import Reply
 from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.providers.ports.base import FormPart, UpstreamRefused
 
-# Each stream needs a connection, and `tollgate serve` may have thousands of open streams.
+# High, because each stream needs a connection, and `tollgate serve` may have thousands of streams.
 CONNECTIONS_MAX: Final = 4000
 # uvicorn, Node and Apache close a connection that has been idle for 5 s, and a call that is sent at
 # that moment is lost.

@@ -1,7 +1,7 @@
-"""Take parts of a catalog release into a routing file: `include: [tollgate:openai]`.
+"""Adds parts of a catalog release to a routing file: `include: [tollgate:openai]`.
 
-The release is `catalog.yaml` next to the routing file, one file with providers and models, which
-`tollgate catalog release` writes. `catalog` of the routing file pins its day and SHA-256.
+The release is one file with providers and models, `catalog.yaml` next to the routing file, which
+`tollgate catalog release` writes. The routing file's section `catalog` pins its day and SHA-256.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ class PinnedRelease(Struct, frozen=True):
     document: YamlDocument
     paths: tuple[Path, ...] = ()
     refused: tuple[Problem, ...] = ()
-    """Problems of a release that is missing, unreadable or not the pinned one."""
+    """The problems of a release that is missing, unreadable, or different from the pinned one."""
 
 
 def file_glob(entry: str) -> str:
@@ -45,7 +45,7 @@ def file_glob(entry: str) -> str:
 
 
 def read_pinned(main: YamlDocument, path: Path, top: Path | None) -> PinnedRelease | None:
-    """Return the release from which `main` takes parts; None if it takes none."""
+    """Return the release whose parts `main` includes; None if it includes none."""
     parts = {**dict(_parts_of(main, IN_PRODUCTION)), **dict(_parts_of(main, IN_DEVELOPMENT))}
     if not parts:
         return None
@@ -62,11 +62,12 @@ def read_pinned(main: YamlDocument, path: Path, top: Path | None) -> PinnedRelea
 
 
 def complete_rows(main: YamlDocument, release: PinnedRelease) -> YamlDocument:
-    """Return the routing file with its rows that have names of the catalog completed.
+    """Return the routing file with the catalog's rows merged in.
 
-    A row of `main` is merged into the catalog's row of its name as a JSON merge patch (RFC 7396):
-    mappings key by key, other values replaced, null removes. Models get the endpoints of the parts
-    for production, so that a part for development changes no row of production.
+    A row of `main` is merged into the catalog's row of the same name as a JSON merge patch (RFC
+    7396): mappings are merged by key, other values are replaced, and null removes a value. Models
+    get the endpoints of the parts for production, so that a part for development changes no row of
+    production.
     """
     if not isinstance(main.content, dict):
         return main
@@ -87,7 +88,7 @@ def complete_rows(main: YamlDocument, release: PinnedRelease) -> YamlDocument:
 def take_parts(
     main: YamlDocument, release: PinnedRelease, where: Where
 ) -> tuple[list[LoadedFile], list[Problem]]:
-    """Return the parts that `main`, as it is written, takes from the catalog."""
+    """Return the parts of the catalog that `main` includes."""
     parts = dict(_parts_of(main, where))
     if not parts:
         return [], []
@@ -164,7 +165,7 @@ def _is_in(slug: str, parts: Iterable[str]) -> bool:
 
 
 def _taken(main: YamlDocument, release: PinnedRelease, parts: Collection[str]) -> _Rows:
-    """Return the catalog's providers in the parts, without those that `main` leaves out."""
+    """Return the catalog's providers in the included parts, except those that `main` removes."""
     own = _section(main, "providers")
     providers = _section(release.document, "providers").items()
     return {
@@ -180,7 +181,7 @@ def _section(document: YamlDocument, name: str) -> _Rows:
 
 
 def _completed(own: _Rows, bases: _Rows) -> Iterator[tuple[str, Plain]]:
-    """Yield the routing file's rows, merged into those of the catalog; null leaves a row out."""
+    """Yield the catalog's rows with the routing file's rows merged in; null removes a row."""
     for slug, row in own.items():
         if slug not in bases:
             yield slug, row
@@ -202,7 +203,7 @@ def _models_at(models: _Rows, providers: Container[Plain]) -> Iterator[tuple[str
 
 
 def _with_successor(model: Plain, known: Container[Plain]) -> Plain:
-    """Return a model without its successor if that is not offered."""
+    """Return a model, without its successor if the successor is not included."""
     if isinstance(model, dict) and "successor" in model and model["successor"] not in known:
         return _without(_without(model, "successor"), "after_retirement")
     return model

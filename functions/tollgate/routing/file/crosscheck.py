@@ -114,7 +114,7 @@ class _Scope(Struct, frozen=True):
     included: Sequence[LoadedFile]
     names: KnownNames
     names_left_out: KnownNames
-    models: Mapping[str, ModelSection]  # of all files
+    models: Mapping[str, ModelSection]  # of all files, not only those to which this file may refer
 
 
 class _Checker:
@@ -177,7 +177,7 @@ class _Checker:
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
-            if name in self._names.circles:  # One problem is reported per circle.
+            if name in self._names.circles:  # One problem is reported per cycle.
                 message = f"alias leads in a circle: {' -> '.join(self._names.circles[name])}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:

@@ -31,7 +31,8 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
-# Keys whose values may be credentials in any section, even one that the schema does not know.
+# Keys whose values may be credentials, in any section, even in sections that the schema does not
+# know.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )

@@ -1,4 +1,4 @@
-"""Find guardrails that name unknown models, routes or tiers, or models that cannot judge."""
+"""Finds guardrails that name unknown models, routes or tiers, or models that cannot judge."""
 
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
@@ -19,7 +19,7 @@ def check_guardrails(
     routes: Collection[str],
     key_tiers: Collection[str],
 ) -> Iterator[Problem]:
-    """Yield the problems in `guardrails`; the other arguments are those of production."""
+    """Yield the problems in `guardrails`; the other arguments come from the production files."""
     for name, row in guardrails.items():
         where: Where = ("guardrails", name)
         if row.model is not None:

@@ -158,7 +158,9 @@ def _missing(document: YamlDocument, where: Where, key: str) -> Iterator[Problem
 def check_route_kind(
     document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
 ) -> Iterator[Problem]:
-    """Yield a problem for each model that could not stand in for the route's first model."""
+    """Yield a problem for each model that could not stand in for the route's first model, and for
+    a cache of answers other than those of chat models.
+    """
     first: tuple[str, ModelSection] | None = None
     for where, steps in place_chains(route, ("routes", name)):
         for index, step in enumerate(steps):
@@ -170,6 +172,9 @@ def check_route_kind(
                 first = first or (slug, model)
                 if reason := _differs(slug, model, *first):
                     yield document.at_value(place, "R064", f"route {name}: {slug} {reason}")
+    if route.cache is not None and first is not None and first[1].kind != "chat":
+        message = f"route {name}: only answers of chat models are cached"
+        yield document.at_value(("routes", name, "cache"), "R012", message)
 
 
 def check_successor(

@@ -1,4 +1,4 @@
-"""Read routing.yaml with its included files and find all errors, for the command line."""
+"""Reads routing.yaml with its included files and finds all errors, for the command line."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""Compute the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
+"""Computes the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
 
 import re
 from collections.abc import Iterator
@@ -223,7 +223,7 @@ def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
     """Yield the ARNs for an upstream id; a profile also needs its model in every region.
 
     Bedrock user guide, "Prerequisites for inference profiles" (2026-11-21). AWS changes the regions
-    of a profile but not its model, hence the wildcard for the region. It also matches the ARN of a
+    of a profile but not its model, so the region is a wildcard. It also matches the ARN of a
     `global` profile, which has no region.
     """
     geography, _, model = _checked_id(upstream).partition(".")

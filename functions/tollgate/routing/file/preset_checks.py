@@ -1,4 +1,6 @@
-"""Find presets that name unknown models or routes, work other than chat, or tools without a row."""
+"""Finds presets that name unknown models or routes, models that are not for chat, or unconfigured
+tools.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -35,7 +37,7 @@ def check_presets(
 
 
 def _follow(aliases: Mapping[str, str], name: str) -> str:
-    """Return the model or route of a name; a circle of aliases is another check's problem."""
+    """Return the model or route of a name; another check reports cycles of aliases."""
     for _ in aliases:
         name = aliases.get(name, name)
     return name

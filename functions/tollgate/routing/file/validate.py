@@ -1,4 +1,4 @@
-"""Validate a document against the schema, and find the position of each error."""
+"""Validates a document against the schema, and finds the position of each error."""
 
 import re
 from collections.abc import Mapping

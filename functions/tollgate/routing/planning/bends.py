@@ -1,11 +1,11 @@
-"""Routes that bend: rules that apply because little of a budget is left."""
+"""Routes with rules that apply when little of a budget is left."""
 
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.routing.planning.catalog import Catalog
 
 
 def describe_bend(catalog: Catalog, trace: RoutingTrace) -> str | None:
-    """Return the rule that a request follows because of its budget, and the share that is left.
+    """Return the rule that a request follows because of its budget, and the remaining share.
 
     None if the rule has no condition on the budget.
     """

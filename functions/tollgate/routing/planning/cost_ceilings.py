@@ -1,4 +1,4 @@
-"""Ceilings of a request's cost: its own, its key's and its tier's, of which the lowest counts."""
+"""Ceilings of a request's cost, from the request, its key and its tier; the lowest one applies."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _CAUSES: Final = {
 def lowest_ceiling(
     ceiling: CostCeiling | None, tier: KeyTierSection | None
 ) -> tuple[int, Cause] | None:
-    """Return the lowest ceiling of a request's cost, with its cause; None without any.
+    """Return the lowest ceiling of a request's cost, with its source; None if there is no ceiling.
 
     `ceiling` is the one of the request or its key.
     """
@@ -43,7 +43,7 @@ def exclude_by_cost(
 
 
 def refuse_fees(plan: Plan, fees_nano_usd: int, ceiling: CostCeiling | None) -> None:
-    """Raise AccessError if a plan may cost more than its lowest ceiling with further fees.
+    """Raise AccessError if a plan together with further fees may cost more than its lowest ceiling.
 
     `ceiling` is the one of the request or its key.
     """

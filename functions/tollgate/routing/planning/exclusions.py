@@ -311,7 +311,9 @@ def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
 def refusal(
     name: str, exclusions: Mapping[str, Exclusion], request: PlanningRequest
 ) -> GatewayError:
-    """Return the error for a request whose candidates, in this order, are all excluded."""
+    """Return the error for a request whose candidates are all excluded. The exclusions are in the
+    order of the candidates.
+    """
     last = max(exclusion.check for exclusion in exclusions.values())
     reached = {subject: found for subject, found in exclusions.items() if found.check is last}
     subject, first = next(iter(reached.items()))

@@ -132,7 +132,7 @@ def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float,
 
 
 def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
-    model = catalog.models[slug]
+    model, rows = catalog.models[slug], catalog.providers
     retry = merge_section(catalog.defaults.retry, route.retry if route else None)
     return tuple(
         Offer(
@@ -141,7 +141,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                     slug,
                     model,
                     endpoint,
-                    row=catalog.providers[endpoint.provider],
+                    row=rows[endpoint.provider],
                     guardrail=endpoint.guardrail or (route.guardrail if route else None),
                 ),
                 context_tokens=model.context,
@@ -156,6 +156,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 prompt_use=endpoint.prompt_use.use
                 if endpoint.prompt_use
                 else catalog.providers[endpoint.provider].prompt_use,
+                batch_percent=batch.percent if (batch := rows[endpoint.provider].batch) else None,
             ),
             weight=endpoint.weight,
         )

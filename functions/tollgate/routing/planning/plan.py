@@ -37,6 +37,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     """Prices of the tiers besides the default."""
     service_tier: str | None = None
     """Tier of `service_tiers` that the attempt requests; None for the default."""
+    batch_percent: int | None = None
+    """Price of a request in the provider's own batches, in percent of `prices`; None without."""
 
     @property
     def longest_output(self) -> int:
@@ -101,13 +103,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     tier: TierLimits | None = None
     """Limits of the key's tier."""
     ceiling_nano_usd: int | None = None
-    """Lowest ceiling of the cost of the request; None without any."""
+    """The lowest ceiling of the request's cost; None if there is no ceiling."""
     unmet: tuple[str, ...] = ()
     """Names of preferences and tools that have no effect."""
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
-        """Ids of the plan's endpoints."""
+        """The ids of the plan's endpoints."""
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
     def resting_last(self, resting: Collection[str]) -> "Plan":

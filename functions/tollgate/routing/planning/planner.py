@@ -225,7 +225,7 @@ class Planner:
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = self.catalog.plain_name(name)
-        # `target` strips the prefix itself: of a name with two, guardrails would find no route.
+        # `target` strips one prefix; stripping two would hide the route from guardrails.
         chain = self._chains.get(self.catalog.target(name))
         if chain is None:
             param = "model" if name == request.model else "models"
@@ -265,7 +265,7 @@ class Planner:
         chain = model.chain
         ranked = rank_offers(chain.offers[model.slug], chain.draw_scope, request.draw_key_hash)
         costed = [
-            (self._cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
+            (self.cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
             for offer, draw in at_service_tiers(ranked, request.service_tier, chain.service_tier)
         ]
         for cost, offer, draw in order_by_preference(
@@ -303,7 +303,7 @@ class Planner:
             return 0
         return _FEE_MAX_NANO_USD()(attempt.target, request.documents, section)
 
-    def _cost_max_nano_usd(
+    def cost_max_nano_usd(
         self, offer: Offer, request: PlanningRequest, now_s: float, *, has_ceiling: bool
     ) -> int:
         """Return the maximum cost at an endpoint, and with a ceiling that of the longest answer."""

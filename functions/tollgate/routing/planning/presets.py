@@ -51,7 +51,9 @@ def complete_request(catalog: Catalog, request: GenerationRequest) -> CompletedR
     replaced: list[str] = []
 
     def is_open(field: str, *, stated: bool) -> bool:
-        """Return True if the preset's value of a field applies; note what it replaces."""
+        """Return True if the preset's value of a field applies; record the field if it replaces the
+        caller's.
+        """
         if stated and field in preset.fixed:
             replaced.append(field)
         return not stated or field in preset.fixed
@@ -124,7 +126,7 @@ def _with_system(request: GenerationRequest, system: str) -> GenerationRequest:
         (prompt, *(each for each in messages if not isinstance(each, SystemMessage)))
         for messages in request.conversations
     )
-    # The bound of the prompt, and so the amount held, counts the preset's text.
+    # The preset's text counts towards the prompt's upper bound, and so towards the amount held.
     size_bytes = request.size_bytes + len(system.encode(errors="replace")) * len(conversations)
     first, *further = conversations
     return replace(request, messages=first, further=tuple(further), size_bytes=size_bytes)

@@ -69,7 +69,7 @@ class UnreadNames:
         self._providers = providers
 
     def find(self, name: str) -> "Named":
-        """Return the meaning of a name."""
+        """Return the model, or the candidates, that a name stands for."""
         return self._index.find(name)
 
     @cached_property

@@ -47,7 +47,7 @@ def reads_an_item(
 
 
 def name_of_item(item: Item) -> str:
-    """Return the partition key and sort key of an item, with which an operator can find it."""
+    """Return the partition key and sort key of an item, so that an operator can find it."""
     keys = (item[name] for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item)
     return " ".join(key.get("S", "?") for key in keys)
 

@@ -200,7 +200,7 @@ FILE_JOINED: Final = ConditionalUpdate(
     "SET mt = :mt REMOVE aw, h, sb",
     "attribute_exists(h) AND jn = :jn AND attribute_not_exists(going)",
 )
-# Of several deletions at once, one succeeds.
+# If several deletions run at the same time, one succeeds.
 FILE_PARTS_DELETING: Final = ConditionalUpdate(
     "SET going = :now", "attribute_exists(h) AND attribute_not_exists(going)"
 )

@@ -91,6 +91,7 @@ class KeyRow(AnyItem):
     MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
     SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
     SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
+    ANSWER_CACHE: Final = "ac"  # S: an AnswerSharing (optional)
     WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
 
@@ -214,7 +215,7 @@ class SealKeyItem(AnyItem):
 
 
 class CreditIdItem(AnyItem):
-    """Core table: reserves the id of a credit entry, so that the id is used once."""
+    """Core table: reserves the id of a credit entry, so that no other entry can use the id."""
 
     PLACE: Final = "place"  # S: sort key of the entry
 
@@ -381,13 +382,19 @@ class FileUsageItem(AnyItem):
 
 
 class BatchItem(AnyItem):
-    """Core table: a batch."""
+    """Core table: a job, such as a batch."""
 
-    STATE: Final = "batch"  # B: the Batch as JSON
-    REVISION: Final = "rev"  # N: Batch.revision
+    STATE: Final = "batch"  # B: the job's state as JSON
+    REVISION: Final = "rev"  # N: Job.revision
+
+
+class JobEventItem(AnyItem):
+    """Core table: the end of a job, for webhooks."""
+
+    EVENT: Final = "event"  # S: the WebhookEvent as JSON
 
 
 class OpenBatchItem(AnyItem):
-    """Core table: a batch that has not ended; its sort key has the id."""
+    """Core table: a job that has not ended; its sort key has the id."""
 
     WORKSPACE: Final = "ws"  # S: id of the workspace

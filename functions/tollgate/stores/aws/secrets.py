@@ -14,8 +14,8 @@ from tollgate.core.secret import STANDARD_VARIABLES, CredentialPlace, KeyVariabl
 _log = logging.getLogger(__name__)
 
 CACHED_FOR_S: Final = 300.0
-# Cache time of a missing secret. A secret that is created later is used within a minute, while a
-# missing one does not cost a call for every request.
+# Cache time of a missing secret. A secret that is created later is used within a minute, and a
+# missing secret does not cause a call for every request.
 _ABSENT_FOR_S: Final = 60.0
 
 

@@ -51,7 +51,7 @@ def workspace_key(workspace_id: str) -> Item:
 
 
 def workspace_partition(workspace_id: str) -> str:
-    """Return the core table's partition that has a workspace, its keys and its credit."""
+    """Return the core table's partition that contains a workspace, its keys and its credit."""
     return f"W#{workspace_id}"
 
 
@@ -136,7 +136,7 @@ def claim_key(workspace_id: str, key_hash: str) -> Item:
 
 
 def deleted_response_key(workspace_id: str, generation_id: str) -> Item:
-    """Return the key of the core table's item that makes the deletion of a response unique."""
+    """Return the key of the core table's item that marks a response as being deleted."""
     return _key(f"X#{workspace_id}", generation_id)
 
 

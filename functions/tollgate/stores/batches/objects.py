@@ -1,4 +1,4 @@
-"""The contents of batches: their files, and the results of their lines until these are joined."""
+"""The contents of batches: their files, and the results of lines until they are joined."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.rules.object_names import workspace_folder
 
 _DELETED_AT_ONCE: Final = 32
-# A bucket's rule and the sweeper delete what remains below this prefix.
+# A lifecycle rule of the bucket, or the sweeper, deletes leftover objects below this prefix.
 PREFIX: Final = "batches/"
 
 
@@ -41,7 +41,7 @@ class StoredBatchObjects:
 
     async def clear(self, batch: Batch) -> None:
         with refusing_when_unavailable():
-            async for group in self._objects.list(_object(batch, "")):
+            async for group in self._objects.list(batch_folder(batch)):
                 for first in range(0, len(group), _DELETED_AT_ONCE):
                     some = group[first : first + _DELETED_AT_ONCE]
                     await asyncio.gather(*(self._objects.delete(it.key) for it in some))
@@ -72,5 +72,10 @@ class StoredBatchObjects:
         return file
 
 
+def batch_folder(batch: Batch) -> str:
+    """Return the prefix of a batch's intermediate results, which ends in `/`."""
+    return f"{PREFIX}{workspace_folder(batch.workspace_id)}/{batch.id}/"
+
+
 def _object(batch: Batch, name: str) -> str:
-    return f"{PREFIX}{workspace_folder(batch.workspace_id)}/{batch.id}/{name}"
+    return batch_folder(batch) + name

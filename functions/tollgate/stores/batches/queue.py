@@ -1,10 +1,13 @@
-"""The queue in SQS that wakes the batch function."""
+"""The queues in SQS that wake the batch function."""
+
+from typing import Generic
 
 from msgspec import json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
-from tollgate.stores.ports.batches import BatchPlace, BatchStore
+from tollgate.core.batches import Batch
+from tollgate.stores.ports.batches import AnyJob, BatchPlace, JobStore
 
 
 class SqsBatchQueue:
@@ -30,18 +33,18 @@ class SqsBatchQueue:
         await self._client.close()
 
 
-class OpenBatches:
-    """Wakes the workers of all open batches, because a message may be lost."""
+class OpenJobs(Generic[AnyJob]):
+    """Wakes the workers of all open jobs of a kind, because a message may be lost."""
 
-    def __init__(self, store: BatchStore, queue: SqsBatchQueue | None) -> None:
+    def __init__(self, store: JobStore[AnyJob], queue: SqsBatchQueue | None) -> None:
         self._store = store
         self._queue = queue
 
     async def wake(self) -> int:
-        """Send a message for each open batch, and return their number; 0 without a queue."""
+        """Send a message for each open job, and return their number; 0 without a queue."""
         if self._queue is None:
             return 0
-        places = await self._store.open_batches()
+        places = await self._store.open_jobs()
         for place in places:
             await self._queue.send(place)
         return len(places)
@@ -50,3 +53,13 @@ class OpenBatches:
         """Close the connections."""
         if self._queue is not None:
             await self._queue.aclose()
+
+
+async def find_submissions(batches: JobStore[Batch]) -> frozenset[str]:
+    """Return the ids of the holds of all submissions to providers."""
+    found = set[str]()
+    for place in await batches.open_jobs():
+        batch = await batches.get(place)
+        if batch is not None:
+            found |= {submission.id for submission in batch.submissions.values()}
+    return frozenset(found)

@@ -1,4 +1,4 @@
-"""The records by which it is decided what became of a line whose worker died."""
+"""The records that show whether a line was served before its worker died."""
 
 from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.core.records.generation import GenerationRecord

@@ -87,8 +87,7 @@ class Arrivals:
         """Return a file that another reader has checked; None if the file was deleted."""
         item = await get_item(self._client, self._table, key_of_file(file))
         if item is None or is_being_deleted(item):
-            # The copy may have been made after the file was deleted, in which case nothing else
-            # would delete it.
+            # If the copy was made after the file was deleted, nothing else would delete it.
             await self._contents.seal(object_of(file))
             return None
         current = decode_file(item)

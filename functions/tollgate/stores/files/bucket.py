@@ -245,7 +245,7 @@ class BucketFiles:
 @contextmanager
 def _failing_as_store(operation: str) -> Iterator[None]:
     """Convert the library's errors to store errors within a `with` block."""
-    # The client has imported botocore when it was first used.
+    # botocore is already loaded, because the client imported it at its first use.
     from botocore.exceptions import (  # type: ignore[import-untyped]
         BotoCoreError,
         ClientError,

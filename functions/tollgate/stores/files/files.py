@@ -318,7 +318,7 @@ class DynamoFileStore:
             counted.append(count_key)
 
     async def _give_up(self, file: StoredFile) -> None:
-        """Undo a failed upload; if a count cannot be released now, `_reclaim` releases it later."""
+        """Undo a failed upload; if the count cannot be corrected now, `_reclaim` does it later."""
         try:
             await self._contents.delete(object_of(file))
             for count_key in _places(file):

@@ -18,7 +18,7 @@ from tollgate.stores.files.arrivals import LATE_S
 from tollgate.stores.files.rows import UPLOADS, upload_of_object
 
 AWAITED_FOR_S: Final = UPLOAD_S + LATE_S
-# After this time, no further group of objects is listed; the next round lists the rest.
+# After this time, a round lists no further objects; the next round continues.
 _LISTED_FOR_S: Final = 60.0
 _DELETED_AT_ONCE: Final = 16
 

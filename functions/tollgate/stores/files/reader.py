@@ -1,6 +1,4 @@
-"""Reads the uploaded files that requests refer to, through the client that also reads other
-objects.
-"""
+"""Reads the uploaded files that requests refer to, using the client for all other objects."""
 
 from typing import Final
 

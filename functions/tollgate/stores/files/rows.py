@@ -95,7 +95,7 @@ def part_object_of(file: StoredFile, part: str) -> str:
 
 
 def upload_of_object(key: str) -> str | None:
-    """Return the id, without prefix, of the file that an object under `UPLOADS` was sent for."""
+    """Return the id, without prefix, of the file to which an object under `UPLOADS` belongs."""
     names = key.removeprefix(UPLOADS).split("/")
     return names[1] if len(names) > 1 and is_id(names[1]) else None
 

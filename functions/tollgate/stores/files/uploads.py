@@ -53,7 +53,7 @@ from tollgate.stores.files.rows import (
 # https://platform.openai.com/docs/api-reference/uploads (2026-11-22)
 UPLOAD_EXPIRES_S: Final = 3_600
 UPLOAD_PARTS_MAX: Final = 1_000
-# A client may send every part twice, because it retries parts whose reply was lost.
+# Twice the number of parts, because a client may retry each part whose reply was lost.
 _TIMES_SENT_MAX: Final = 2
 
 

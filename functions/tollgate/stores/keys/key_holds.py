@@ -33,7 +33,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     warns_from_percent: int | None = None
     """Percent of a spending limit from which the hold warns."""
     slices: int = 1
-    """Number of slices of the state, of which one takes the hold."""
+    """Number of slices of the state; one of them takes the hold."""
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
         """Return a refusal if the amount exceeds the tier's whole budget; otherwise None."""
@@ -53,7 +53,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens set aside on a key or level, and what is left of its rate limits."""
+    """Money and tokens set aside on a key or level, and the remaining part of its rate limits."""
 
     owner: LimitOwner
     amount_nano_usd: int
@@ -61,7 +61,7 @@ class KeyHold(Struct, frozen=True, kw_only=True):
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
     warning: LimitWarning | None = None
-    """The limit of which a large part is used."""
+    """The limit that is nearly used up."""
     requests: int = 0
     """Requests that a session counts for the hold."""
 

@@ -42,14 +42,14 @@ class KeyNames:
             "ConditionExpression": IF_ABSENT,
         }
         if row is not None:
-            # No key has the name; an older version, which did not release names, left the item
-            # behind.
+            # No key has the name: the item is left over from an older version, which did not
+            # release names.
             put["ConditionExpression"] = SAME_KEY
             put["ExpressionAttributeValues"] = {":kid": row[KeyNameItem.KEY]}
         return {"Put": put}
 
     async def release(self, pointer: Item) -> list[object]:
-        """Return the action that frees a key's name; none if another key has the name."""
+        """Return the action that frees a key's name; no action if another key has the name."""
         if KeyPointerItem.LABEL not in pointer:
             # A corrupt pointer must not prevent the deletion of its key.
             return []

@@ -74,6 +74,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     ),
     "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
     "warn_at": _StoredSetting(KeyRow.WARN_AT, number, read_optional_number),
+    "answer_cache": _StoredSetting(KeyRow.ANSWER_CACHE, string, read_optional_text),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())

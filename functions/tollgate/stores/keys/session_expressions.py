@@ -1,7 +1,7 @@
 """Expressions for the states of sessions; `expressions.py` has all others.
 
-An item counts what is committed (spent and held), instead of what is left of a limit: each request
-may state a limit of its own, and DynamoDB compares the count with the room that this limit leaves.
+An item counts the committed amount (spent and held) instead of the remaining amount, because each
+request may state a different limit. DynamoDB compares the count with the request's limit.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """States of sessions in DynamoDB, imported with the first hold of a key that limits sessions.
 
-A state needs no creation: the first request of a session writes it, and it expires after the last.
+The first request of a session creates the state, which expires some time after the last request.
 """
 
 from collections import OrderedDict
@@ -47,7 +47,7 @@ class SessionStates:
         self._client = client
         self._table = table
         self._clock = clock
-        # Sessions whose item exists, so that the usual request needs one write.
+        # Sessions known to have an item, so that most requests need only one write.
         self._begun: OrderedDict[str, None] = OrderedDict()
 
     async def hold(

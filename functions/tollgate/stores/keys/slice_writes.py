@@ -61,7 +61,7 @@ _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
 
 class Division(Struct, frozen=True, kw_only=True):
-    """A new division of a state's settings among several slices."""
+    """A new division of a state's limits among several slices."""
 
     owner: LimitOwner
     settings: KeySettings

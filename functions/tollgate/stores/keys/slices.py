@@ -56,7 +56,7 @@ async def hold_on_slices(
     Return a refusal if no slice can take the hold. Raise HoldUnknown and StoreUnavailable as
     `KeyStates.hold` does.
     """
-    # The request states the maximum number of slices, so that a refusing slice does not search for
+    # With the maximum number of slices in the request, a slice that refuses does not look for
     # further slices itself.
     on_one_slice = replace(request, slices=SLICES_MAX)
     first = replace(owner, slice=shard_order(hold_id, request.slices)[0])

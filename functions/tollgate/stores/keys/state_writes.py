@@ -90,7 +90,7 @@ class MovedLimits(Struct, frozen=True):
     names: Mapping[str, str]
     """ExpressionAttributeNames of the buckets."""
     values: Item
-    """ExpressionAttributeValues of the old and new limits and of the bucket moves."""
+    """ExpressionAttributeValues for the old limits, the new limits and the moved buckets."""
     buckets: Mapping[str, tuple[int, int]]
     """The numbers of existing and of absent live buckets, by limit."""
 

@@ -64,7 +64,7 @@ class _LastSeen(Struct, frozen=True):
     """Limits and stale buckets from the last reply, as a guess for the next write."""
 
     stale: tuple[str, ...] = ()
-    """Names of buckets to remove together with the next hold."""
+    """Names of stale buckets, which the next hold's write removes."""
     own: OwnLimits = field(default_factory=OwnLimits)
     """The key's or level's own limits."""
     state: KeyState | None = None

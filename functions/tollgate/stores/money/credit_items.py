@@ -32,7 +32,7 @@ def change_of(entry: CreditEntry) -> CreditChange:
 
 
 def entry_item(entry: CreditEntry, position: str) -> Item:
-    """Return the item for an entry; `place` orders entries by time."""
+    """Return the item for an entry; entries sort by `place`, a time."""
     item: Item = {
         **entry_key(entry.workspace_id, position),
         CreditEntryItem.ID: string(entry.id),

@@ -71,7 +71,7 @@ class CreditLots:
         raise StoreUnavailable(f"the shards of {workspace_id} keep changing", maybe_applied=False)
 
     async def plan(self, entry: CreditEntry, shards: int) -> Sequence[object]:
-        """Return the action that changes the lots for an entry; none if no lot changes."""
+        """Return the action that changes the lots for an entry; no action if no lot changes."""
         if entry.expires_s is None and entry.amount_nano_usd > 0:
             return ()
         lots = await self.read(entry.workspace_id)
@@ -98,7 +98,7 @@ class CreditLots:
         Credit that is still held is left for a later call.
         """
         entries = 0
-        # Each lot that is due takes one write.
+        # Each expired lot needs one write.
         for _ in range(LOTS_MAX + CHANGES_MAX):
             stored = await self.read(workspace_id)
             now_s = self._clock.now_s()

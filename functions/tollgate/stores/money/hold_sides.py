@@ -32,7 +32,9 @@ class HoldRequest(Struct, frozen=True, kw_only=True):
 def read_budget_left(
     keys: KeyStates, principal: Principal, tier: TierLimits | None, second: int
 ) -> int | None:
-    """Return the smallest share left of the limits that replies to earlier holds have stated."""
+    """Return the smallest remaining share of any limit, as stated in the replies to earlier
+    holds.
+    """
     workspace_id = principal.workspace_id
     key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
     states = [[state.within(tier, second) for state in keys.last_states(key, 1)]]

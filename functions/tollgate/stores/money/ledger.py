@@ -34,7 +34,7 @@ from tollgate.stores.money.hold_sides import (
     states_of,
     whole_hold,
 )
-from tollgate.stores.money.settlements import Release, Settlements
+from tollgate.stores.money.settlements import Release, Settlements, SideWrite
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -72,8 +72,8 @@ class DynamoLedger:
         self._ids = ids
         self._clock = clock
         self._settlements = settlements
-        # Number of states to hold on first, keyed by key id, because one of them refused the last
-        # hold.
+        # By key id, the number of states to try before the others, because the last of them refused
+        # the last hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
@@ -111,7 +111,9 @@ class DynamoLedger:
     def budget_left_percent(
         self, principal: Principal, *, tier: TierLimits | None = None
     ) -> int | None:
-        """Return the smallest share left of a limit in USD, as of this process's last holds."""
+        """Return the smallest remaining share of a limit in USD, as of this process's last
+        holds.
+        """
         return read_budget_left(self._keys, principal, tier, int(self._clock.now_s()))
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
@@ -181,6 +183,18 @@ class DynamoLedger:
             hold, cost_nano_usd=decided.cost_nano_usd, tokens=decided.usage.total_tokens
         )
         return decided
+
+    async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
+        """Replace a hold by the cost of several generations whose records exist.
+
+        Every side must confirm, because the sweeper knows no record under the hold's id.
+        """
+        settling = (
+            repeat_while_refused(side, self._clock, jitter=self._ids.uniform, is_idempotent=True)
+            for side in self._settlements_of(hold, cost_nano_usd=cost_nano_usd, tokens=0)
+        )
+        with refusing_when_unavailable():
+            await asyncio.gather(*settling)
 
     async def _hold(self, request: HoldRequest, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
@@ -316,7 +330,12 @@ class DynamoLedger:
         await self._settlements.release(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
-        settling = [
+        settling = self._settlements_of(hold, cost_nano_usd=cost_nano_usd, tokens=tokens)
+        await self._settlements.settle(hold.id, settling)
+
+    def _settlements_of(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> list[SideWrite]:
+        """Return the writes that settle a hold's sides; repeating them does no harm."""
+        return [
             partial(
                 self._wallets.settle,
                 hold.workspace_id,
@@ -346,4 +365,3 @@ class DynamoLedger:
                 for level in hold.levels
             ),
         ]
-        await self._settlements.settle(hold.id, settling)

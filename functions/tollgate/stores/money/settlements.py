@@ -1,4 +1,4 @@
-"""Settles the sides of holds: at once, and again later if the store refused.
+"""Settles the sides of holds immediately, and again later if the store refused.
 
 An overloaded store may refuse settlements and releases, or apply the write of a hold after its
 release. Such a hold would take up part of a limit until the sweeper finds it a quarter of an hour
@@ -27,7 +27,7 @@ SETTLED_WITHIN_S: Final = sum(_PAUSES_S)
 _WAITING_MAX: Final = 1_024
 
 SideWrite = Callable[..., Awaitable[None]]
-"""The settlement of one side; repeating it does no harm. Takes `attempts_max`."""
+"""Settles one side within `attempts_max` attempts; repeated settlements have no effect."""
 _Outcome = HoldUnknown | StoreUnavailable | None
 
 
@@ -48,7 +48,7 @@ class Settlements:
         self._waiting: set[asyncio.Task[None]] = set()
 
     async def settle(self, hold_id: str, sides: Sequence[SideWrite]) -> None:
-        """Settle all sides, waiting while the store throttles; repeat later what failed."""
+        """Settle all sides, waiting while the store throttles; retry failed settlements later."""
         jitter = self._ids.uniform
         writing = (repeat_while_refused(side, self._clock, jitter=jitter) for side in sides)
         outcomes = await asyncio.gather(*map(outcome_of, writing))

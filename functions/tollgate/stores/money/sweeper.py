@@ -7,7 +7,7 @@ only once. The lifetime of holds only determines how long credit stays locked.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import Final
 
 from msgspec import Struct
@@ -39,6 +39,7 @@ from tollgate.stores.rules.sweep import (
     expired_holds,
     lost_record,
     pays,
+    without_holds,
 )
 
 _log = logging.getLogger(__name__)
@@ -55,12 +56,19 @@ class Sweeper(Struct, frozen=True):
     keys: KeyStates
     generations: DynamoGenerationStore
     clock: Clock
+    find_waiting: Callable[[], Awaitable[Collection[str]]]
+    """Finds the holds for which providers' batches run; these holds never expire."""
 
     async def run(self) -> SweepReport:
         """Settle expired holds; raise LedgerError(service_unavailable) if the scan fails."""
         with refusing_when_unavailable():
             items = [item async for item in self._items_with_holds()]
         now_s = self.clock.now_s()
+        crowded = crowded_levels(items)
+        if expired_holds(items, now_s):
+            # These holds are read after the items: a hold that is in neither is settled.
+            waiting = await self.find_waiting()
+            items = [without_holds(item, waiting) for item in items]
         expired = expired_holds(items, now_s)
         slots = asyncio.Semaphore(_AT_ONCE_MAX)
         settled = await asyncio.gather(*(self._expire(hold, slots) for hold in expired))
@@ -69,7 +77,7 @@ class Sweeper(Struct, frozen=True):
             found=len(expired),
             settled=sum(settled),
             oldest_age_s=max(0.0, now_s - oldest_s),
-            crowded=crowded_levels(items),
+            crowded=crowded,
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:

@@ -1,4 +1,4 @@
-"""The wallet shards in DynamoDB, on which money is held and settled."""
+"""The wallet shards in DynamoDB, where money is held and settled."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never

@@ -73,7 +73,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
 
-        `crowded` is the number of holds on each level that has too many on one item.
+        `crowded` maps each level whose state item has too many holds to their number.
         """
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():

@@ -22,7 +22,7 @@ from tollgate.stores.people.level_items import (
 )
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
 
-# A function that returns the item with a key; None if the item was not read or not found.
+# A function that returns the item with a key, or None if the item was not read or not found.
 _Find = Callable[[Item], Item | None]
 
 

@@ -1,4 +1,6 @@
-"""The items of teams and members in the core table: their settings, and how to join them."""
+"""The items of teams and members in the core table: their settings, and the actions to join
+them.
+"""
 
 from msgspec import json
 

@@ -70,7 +70,7 @@ _Shown = TypeVar("_Shown")
 
 
 class LevelKind(Struct, Generic[_Settings, _Shown], frozen=True, kw_only=True):
-    """The differences between the items of teams and those of members."""
+    """The differences between the items of teams and of members."""
 
     level: AboveKey
     is_id: Callable[[str], bool]

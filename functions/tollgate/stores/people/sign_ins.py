@@ -1,4 +1,4 @@
-"""The items of sessions that last over renewals: how they are written and read."""
+"""The items of sessions, which last through renewals: encoding and decoding."""
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import read_number, read_text, reads_an_item

@@ -44,8 +44,8 @@ class LevelSlices:
     async def maintain(self, level: AboveKey, row: Item, crowded: Mapping[LimitOwner, int]) -> bool:
         """Give a level more slices if it is crowded; otherwise rebalance its slices.
 
-        `crowded` has the number of holds of each owner whose state has too many for one item.
-        Returns whether the level got more slices.
+        `crowded` maps each owner whose state item has too many holds to their number. Returns
+        whether the level got more slices.
         """
         # A pending change is completed first; the next round maintains the level's slices.
         if is_tombstone(row) or LevelItem.PENDING in row:

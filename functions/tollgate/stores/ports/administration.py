@@ -161,7 +161,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     for all.
     """
     key_days: int | None = None
-    """Maximum age in days of a key's secret, which is refused unless it is rotated; None for no
+    """Age in days at which a key's secret is refused, so it must be rotated earlier; None for no
     limit.
     """
     usage_on: UsageOn | None = None
@@ -195,7 +195,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
 
 class WorkspaceStore(Protocol):
-    """The workspaces, without their money."""
+    """The workspaces; `CreditStore` has their money."""
 
     async def create(
         self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor

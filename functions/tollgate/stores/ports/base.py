@@ -70,7 +70,7 @@ class Hold(Struct, frozen=True, kw_only=True):
     token_limit: RateLimit | None = None
     """The key's token rate limit after this hold, for response headers."""
     warning: LimitWarning | None = None
-    """The key's limit of which a large part is used, for response headers."""
+    """The most used limit of the key, if a large part of it is used; for response headers."""
     covered: bool = False
     """True if the hold must always cover the cost, so that it is topped up when it is nearly used
     up.
@@ -135,10 +135,10 @@ class Ledger(Protocol):
     def budget_left_percent(
         self, principal: Principal, *, tier: TierLimits | None = None
     ) -> int | None:
-        """Return the smallest share left of the limits in USD of the key, tier, member and team.
+        """Return the smallest remaining share of the USD limits of the key, tier, member and team.
 
-        The share is in percent, rounded down, as of this process's last holds; nothing is read.
-        Return None if no limit is known. Held money is not left.
+        The share is in percent, rounded down, and excludes held money. It is as of this process's
+        last holds, because nothing is read. Return None if no limit is known.
         """
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
@@ -252,3 +252,18 @@ class SealKeys(Protocol):
 
     async def get(self, workspace_id: str) -> bytes:
         """Return a workspace's key: 32 random bytes that never change."""
+
+
+class AnswerCache(Protocol):
+    """Complete answers of workspaces, by a hash of the request; an answer is deleted after two
+    days.
+    """
+
+    async def get(self, workspace_id: str, name: str) -> bytes | None:
+        """Return a workspace's answer; None if there is none."""
+
+    async def put(self, workspace_id: str, name: str, answer: bytes) -> None:
+        """Store an answer in place of an earlier one."""
+
+    async def clear(self, workspace_id: str) -> int:
+        """Delete a workspace's answers, at most a bounded number, and return their number."""

@@ -1,43 +1,57 @@
-"""Protocols of the stores of batches, which routes and workers use."""
+"""Protocols of the stores of jobs, which routes and workers use."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.jobs import Job
+from tollgate.core.limits import TierLimits
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.base import Hold
+
+AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 class BatchPlace(Struct, frozen=True):
-    """The workspace and the id by which a batch is found."""
+    """The workspace and the id by which a job is found: a batch or a background response."""
 
     workspace_id: str
     batch_id: str
 
 
-class BatchStore(Protocol):
-    """The state of batches; every method raises LedgerError if the store cannot be reached."""
+class JobStore(Protocol[AnyJob]):
+    """The state of one kind of jobs; each method raises LedgerError if the store is away."""
 
-    async def create(self, batch: Batch) -> None:
-        """Store a new batch, and add it to the open batches."""
+    async def create(self, job: AnyJob) -> None:
+        """Store a new job, and add it to the open jobs."""
 
-    async def get(self, place: BatchPlace) -> Batch | None:
-        """Return a batch, or None if there is none."""
+    async def get(self, place: BatchPlace) -> AnyJob | None:
+        """Return a job, or None if there is none."""
 
     async def change(
-        self, place: BatchPlace, change: Callable[[Batch], Batch | None]
-    ) -> Batch | None:
+        self, place: BatchPlace, change: Callable[[AnyJob], AnyJob | None]
+    ) -> AnyJob | None:
         """Apply a change to the stored state, and return the new state.
 
         `change` may be called several times, each time with a newer state. If it returns None, or
-        if there is no such batch, nothing is written and the result is None.
+        if there is no such job, nothing is written and the result is None.
         """
 
     async def delete(self, place: BatchPlace) -> None:
-        """Delete a batch that has ended; ignore a missing one."""
+        """Delete a job that has ended; ignore a missing one."""
+
+    async def open_jobs(self) -> Sequence[BatchPlace]:
+        """Return the jobs of all workspaces that have not ended, oldest first."""
+
+
+class BatchStore(JobStore[Batch], Protocol):
+    """The state of batches."""
 
     async def page(
         self,
@@ -50,15 +64,42 @@ class BatchStore(Protocol):
     ) -> Page[Batch]:
         """Return a page of a workspace's batches of a format after `after`, newest first."""
 
-    async def open_batches(self) -> Sequence[BatchPlace]:
-        """Return the batches of all workspaces that have not ended, oldest first."""
-
 
 class BatchQueue(Protocol):
-    """Wakes workers; a lost message only delays a batch, because open batches are also listed."""
+    """Wakes workers; a lost message only delays a job, because open jobs are also listed."""
 
     async def send(self, place: BatchPlace, *, delay_s: int = 0) -> None:
-        """Let a worker work on a batch; raise LedgerError if the queue cannot be reached."""
+        """Let a worker work on a job; raise LedgerError if the queue cannot be reached."""
+
+
+class BackgroundServices(Struct, frozen=True, kw_only=True):
+    """The stores of background responses, and the queue that wakes their workers."""
+
+    store: JobStore[BackgroundResponse]
+    parts: "BackgroundParts"
+    queue: BatchQueue | None
+    """None if workers look for open jobs themselves."""
+
+
+class SubmissionLedger(Protocol):
+    """The money of lines that a provider runs together, under one hold."""
+
+    async def hold(
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        covered: bool = False,
+        tier: TierLimits | None = None,
+    ) -> Hold:
+        """Hold money as `Ledger.hold` does."""
+
+    async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
+        """Replace a hold by the cost of several generations whose records exist.
+
+        Repeating the call does no harm. Raises LedgerError unless every side has confirmed.
+        """
 
 
 class LineRecords(Protocol):
@@ -96,3 +137,22 @@ class BatchObjects(Protocol):
 
         Raise AccessError if the cap of the batch's key or workspace is reached.
         """
+
+
+class BackgroundParts(Protocol):
+    """The contents of background responses; every method raises LedgerError on failure."""
+
+    async def put(self, job: BackgroundResponse, name: str, content: bytes) -> None:
+        """Store a part of a response, such as its request or some of its events."""
+
+    async def get(self, job: BackgroundResponse, name: str) -> bytes | None:
+        """Return a part of a response; None if there is none."""
+
+    async def answer(self, job: BackgroundResponse) -> bytes | None:
+        """Return the answer; None if it was deleted or has expired."""
+
+    async def keep(self, job: BackgroundResponse, content: bytes) -> None:
+        """Store the answer, as the answers of other requests are stored."""
+
+    async def clear(self, job: BackgroundResponse) -> None:
+        """Delete the answer and all parts of a response."""

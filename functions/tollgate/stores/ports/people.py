@@ -184,9 +184,10 @@ class SessionStore(Protocol):
         by: Actor,
         renewable_s: int | None = None,
     ) -> OpenedSession | None:
-        """Open a session, whose secret lasts up to SESSION_S_MAX; return None for no member.
+        """Open a session, whose secret lasts up to SESSION_S_MAX; return None if there is no such
+        member.
 
-        `renewable_s` are the seconds within which the session may be renewed; None if never.
+        The session may be renewed within `renewable_s` seconds; None if never.
         """
 
     async def renew(

@@ -17,7 +17,7 @@ from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 
 _log = logging.getLogger(__name__)
 
-# Number of this hour's entries that a process remembers, so that it does not write them again.
+# Number of this hour's entries that a process remembers, to avoid writing them again.
 _REMEMBERED_MAX: Final = 10_000
 
 

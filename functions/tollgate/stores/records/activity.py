@@ -104,7 +104,7 @@ class DynamoActivityStore:
     async def read(
         self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
     ) -> ActivityStream:
-        """Return the same as `activity`, as a stream of the rows whose position is above `after`.
+        """Return the rows of `activity` as a stream, beginning after the position `after`.
 
         Only one page of stored rows and the rows of open days are in memory.
         """
@@ -190,7 +190,8 @@ class DynamoActivityStore:
         if not entries:
             await self._put(mark)
             return True
-        # With the mark, so that neither a crash nor a second roll-up repeats or loses an entry.
+        # Written in the same transaction as the mark, so a crash or a second roll-up neither loses
+        # nor repeats an entry.
         with suppress(TransactionCancelled):
             absent = put_if_absent(self._tables.core, mark)
             await transact(self._client, self._ids, [absent, *entries])

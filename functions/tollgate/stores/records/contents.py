@@ -31,7 +31,7 @@ class ObjectContentLog:
     ) -> None:
         """Store the content of a generation for a number of days."""
         with refusing_when_unavailable():
-            await self._objects.put(self._object(workspace_id, generation_id, days), content)
+            await self._objects.put(self.name(workspace_id, generation_id, days), content)
 
     async def get(
         self, workspace_id: str, generation_id: str, *, days: int | None = None
@@ -45,16 +45,14 @@ class ObjectContentLog:
             for kept_days in sorted(CONTENT_DAYS, key=lambda likely: likely != days):
                 if age_s >= kept_days * DAY_S:
                     continue
-                content = await self._objects.get(
-                    self._object(workspace_id, generation_id, kept_days)
-                )
+                content = await self._objects.get(self.name(workspace_id, generation_id, kept_days))
                 if content is not None:
                     return content
         return None
 
     def names(self, workspace_id: str, generation_id: str) -> tuple[str, ...]:
         """Return the object keys of a generation's content, one for each storage time."""
-        return tuple(self._object(workspace_id, generation_id, days) for days in CONTENT_DAYS)
+        return tuple(self.name(workspace_id, generation_id, days) for days in CONTENT_DAYS)
 
     def folders(self, workspace_id: str) -> tuple[str, ...]:
         """Return the key prefixes of a workspace's content, which end in `/`."""
@@ -66,5 +64,6 @@ class ObjectContentLog:
             for name in self.names(workspace_id, generation_id):
                 await self._objects.delete(name)
 
-    def _object(self, workspace_id: str, generation_id: str, days: int) -> str:
+    def name(self, workspace_id: str, generation_id: str, days: int) -> str:
+        """Return the object key of a generation's content."""
         return f"{self._kind}/{days}d/{workspace_folder(workspace_id)}/{generation_id}"

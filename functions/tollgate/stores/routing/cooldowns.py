@@ -1,7 +1,7 @@
 """The cooldowns of endpoints in DynamoDB, shared by all instances.
 
-An endpoint's item counts its failures within one window, from which readers compute whether the
-endpoint is resting. If the store cannot be reached, no endpoint rests.
+An endpoint's item counts its failures within one window; readers compute from this count whether
+the endpoint is resting. If the store cannot be reached, no endpoint rests.
 """
 
 import contextlib

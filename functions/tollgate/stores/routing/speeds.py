@@ -23,7 +23,7 @@ from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
-# Time after which an endpoint that has had no answers has no speed.
+# Time without an answer after which an endpoint's speed counts as unknown.
 SPEED_LASTS_S: Final = DAY_S
 # Minimum time between an instance's writes for one endpoint.
 WRITE_EVERY_S: Final = 60.0

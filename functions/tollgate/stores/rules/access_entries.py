@@ -1,4 +1,6 @@
-"""Creates the audit log entries for accesses, whose ids allow each entry once an hour."""
+"""Creates the audit log entries for accesses, with ids that repeat within an hour, so that each
+entry is stored once an hour.
+"""
 
 from base64 import urlsafe_b64encode
 from hashlib import sha256

@@ -38,7 +38,7 @@ LOCKED: Final = 1
 PAUSED: Final = 2
 # Expiry of a key that never expires: the year 9999.
 NEVER_S: Final = 253_402_300_799
-# Rate and burst values that mean "no rate limit"; requests are not counted while this rate is set.
+# Rate and burst values that mean "no rate limit"; with these values, requests are not counted.
 UNLIMITED_RATE: Final = 60_000_000
 UNLIMITED_BURST: Final = 1_000_000_000
 _US_PER_S: Final = 1_000_000
@@ -90,7 +90,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def burst(self) -> int:
-        """The number of requests that a full bucket admits at once."""
+        """The number of requests that a full bucket admits without a pause."""
         return self.slack_us // self.interval_us + 2
 
     def form(self, now_us: int) -> RateForm:
@@ -103,7 +103,9 @@ class RateState(Struct, frozen=True, kw_only=True):
         return self.interval_us == 1
 
     def within(self, requests_per_minute: int) -> "RateState":
-        """Return this bucket, or one with this lower rate and a burst of at most twice the rate."""
+        """Return this bucket or, if the given rate is lower, a bucket with that rate and a burst of
+        at most twice the rate.
+        """
         tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
         if tier.interval_us <= self.interval_us:
             return self
@@ -131,7 +133,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
 
 class KeyState(Struct, frozen=True, kw_only=True):
-    """The state of a key or level, from which the rules decide about holds."""
+    """The state of a key or level; the rules use it to admit or refuse holds."""
 
     enabled: bool
     expires_s: int
@@ -323,7 +325,9 @@ def key_refused() -> AccessError:
 
 
 def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
-    """Return the refusal for a locked workspace, or one that is `paused` by a spent budget."""
+    """Return the refusal for a workspace that is locked, or `paused` because its budget is
+    spent.
+    """
     if not paused:
         return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
     _, _, month, _ = PERIODS

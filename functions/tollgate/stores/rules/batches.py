@@ -9,15 +9,24 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.core.batches import Batch, BatchStatus, LineFault, StepTry, Tally
+from tollgate.core.batches import Batch, BatchStatus, LineFault, StepTry, Submission, Tally
 
 VALIDATION: Final = -1
 JOIN: Final = -2
+# Maximum number of a batch's submissions that wait for providers, which limits the money on hold.
+SUBMISSIONS_MAX: Final = 8
+# Seconds before a batch expires from which the gateway runs the lines that no provider has.
+LEFT_TO_GATEWAY_S: Final = 6 * 3_600
 
 
 def is_stopping(batch: Batch, now_s: float) -> bool:
     """Return whether no further line may begin, because the batch is cancelled or expired."""
     return batch.status == "cancelling" or batch.expires_s <= now_s
+
+
+def is_late(batch: Batch, now_s: float) -> bool:
+    """Return whether nothing more is submitted to a provider, because the end is near."""
+    return batch.expires_s - LEFT_TO_GATEWAY_S <= now_s
 
 
 def next_step(batch: Batch, now_s: float) -> int | None:
@@ -30,8 +39,10 @@ def next_step(batch: Batch, now_s: float) -> int | None:
         if step >= 0 and _is_free(batch, step, now_s):
             return step
     stopping = is_stopping(batch, now_s)
+    waiting = sum(it.runs_from is None for it in batch.submissions.values())
+    may_begin = waiting < SUBMISSIONS_MAX or is_late(batch, now_s)
     if batch.begun < batch.pieces and not stopping:
-        return batch.begun
+        return batch.begun if may_begin else None
     if any(step >= 0 for step in batch.tries) or not _is_free(batch, JOIN, now_s):
         return None
     return JOIN
@@ -109,13 +120,29 @@ def refuse_file(
     return _end(replace(batch, faults=faults, lines=lines), "failed", now_s)
 
 
+def submit(batch: Batch, piece: int, try_id: str, submission: Submission | None) -> Batch | None:
+    """Return the batch with a piece's submission, or without any; None if the lease is lost."""
+    if not _holds(batch, piece, try_id):
+        return None
+    if batch.submissions.get(piece) == submission:
+        return batch
+    left = {key: it for key, it in batch.submissions.items() if key != piece}
+    return replace(batch, submissions=left if submission is None else {**left, piece: submission})
+
+
 def finish_piece(batch: Batch, piece: int, try_id: str, tally: Tally) -> Batch | None:
     """Return the batch with the results of a piece; None if the try has lost its lease."""
     if not _holds(batch, piece, try_id):
         return None
     done = list(batch.done)
     done[piece] = batch.tries[piece][-1].number
-    return replace(_without(batch, piece), done=tuple(done), tally=batch.tally.plus(tally))
+    left = {key: it for key, it in batch.submissions.items() if key != piece}
+    return replace(
+        _without(batch, piece),
+        done=tuple(done),
+        tally=batch.tally.plus(tally),
+        submissions=left,
+    )
 
 
 def finish_join(
@@ -150,7 +177,13 @@ def cancel(batch: Batch, now_s: float) -> Batch | None:
     if batch.is_ended or batch.status == "finalizing":
         return None
     # A validation that is under way ends by its lease: nothing of it can run any more.
-    return _enter(_without(batch, VALIDATION), "cancelling", now_s)
+    stopped = _without(batch, VALIDATION)
+    tries = {
+        step: (*earlier, replace(last, until_s=now_s) if last.clean else last)
+        for step, (*earlier, last) in stopped.tries.items()
+    }
+    # Pieces that wait for a provider are tried at once, and cancelled there.
+    return _enter(replace(stopped, tries=tries), "cancelling", now_s)
 
 
 def _is_free(batch: Batch, step: int, now_s: float) -> bool:
@@ -174,4 +207,4 @@ def _enter(batch: Batch, status: BatchStatus, now_s: float) -> Batch:
 
 
 def _end(batch: Batch, status: BatchStatus, now_s: float) -> Batch:
-    return _enter(replace(batch, tries={}, done=()), status, now_s)
+    return _enter(replace(batch, tries={}, done=(), submissions={}), status, now_s)

@@ -1,4 +1,4 @@
-"""The share that is left of limits in USD, from states that earlier holds have returned."""
+"""The remaining share of limits in USD, computed from the states that earlier holds returned."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from tollgate.stores.rules.periods import PERIODS
 
 
 def least_percent_left(states: Iterable[Sequence[KeyState]], second: int) -> int | None:
-    """Return the smallest share that is left of any limit, in percent, rounded down.
+    """Return the smallest remaining share of any limit, in percent, rounded down.
 
     Each element has the slices of one key, member or team. Return None if no element has a limit.
     """

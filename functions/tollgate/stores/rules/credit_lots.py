@@ -1,4 +1,4 @@
-"""Pure rules for lots of expiring credit: what is left of each lot, and what to take back.
+"""Pure rules for lots of expiring credit: the remainder of each lot, and the amounts to take back.
 
 Wallets know nothing about lots. Between two changes, the set of lots is constant, so all spending
 in that time is deducted from these lots. The wallet's sums are therefore enough to compute what is
@@ -24,7 +24,7 @@ class Lot(Struct, frozen=True, kw_only=True):
     id: str
     """Id of the grant."""
     expires_s: int
-    """Unix second of expiry, from which unspent credit is taken back."""
+    """Unix second of expiry; from then on, unspent credit is taken back."""
     granted_nano_usd: int
     left_nano_usd: int
     """Amount that is neither spent nor taken back; held money is included."""
@@ -53,7 +53,7 @@ class Lots(Struct, frozen=True, kw_only=True):
 
 
 class Sums(Struct, frozen=True, kw_only=True):
-    """The sums over all wallet shards of a workspace, and their holds."""
+    """The sums over all wallet shards of a workspace, and the holds on these shards."""
 
     granted_nano_usd: int
     spent_nano_usd: int

@@ -16,7 +16,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
-from tollgate.core.principal import UsageOn
+from tollgate.core.principal import AnswerSharing, UsageOn
 from tollgate.core.prompt_policy import NO_RETENTION, NO_TRAINING, parse_policy
 from tollgate.stores.rules.account import HOLDS_MAX
 
@@ -173,7 +173,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     expires_s: int | None = None
     """Unix second from which the key is refused; None if it never expires."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels, such as a team or environment, by which spending can be grouped."""
+    """Labels for grouping spending, such as a team or environment."""
     disabled: bool = False
     """True if requests with the key are refused."""
     content_days: Annotated[
@@ -195,6 +195,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     """Days for which responses are stored; None for the workspace's setting."""
+    answer_cache: Annotated[
+        AnswerSharing | None,
+        KeyOption(
+            option="answer-cache",
+            text="Keys whose identical requests get a stored answer on routes with `cache`: this "
+            "key alone (key), or all keys of the workspace with this value (workspace). Unset, no "
+            "answer is stored or reused.",
+        ),
+    ] = None
+    """Keys with which the key shares stored answers; None neither stores nor reuses any."""
     team_id: Annotated[
         str | None,
         KeyOption(

@@ -45,7 +45,7 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
     requests_per_minute: int | None = None
     """Average rate for all the level's keys together (GCRA); None for no limit."""
     burst: int | None = None
-    """Number of requests at once after a pause; None for twice the rate."""
+    """Number of requests that may arrive together after a pause; None for twice the rate."""
     tokens_per_minute: int | None = None
     """Tokens per calendar minute; None for no limit."""
     concurrency: int | None = None

@@ -1,4 +1,4 @@
-"""Warns about spending limits of which a share is used."""
+"""Warnings about spending limits that are used to a certain percentage."""
 
 from tollgate.core.limits import LimitWarning
 from tollgate.stores.rules.account import UNLIMITED, KeyState
@@ -6,7 +6,7 @@ from tollgate.stores.rules.periods import PERIODS
 
 
 def find_warning(state: KeyState, from_percent: int | None, second: int) -> LimitWarning | None:
-    """Return the limit of which the largest part is used, if this is `from_percent` or more."""
+    """Return the limit with the highest used percentage, if that is at least `from_percent`."""
     if from_percent is None:
         return None
     remaining = state.remaining_nano_usd(second)

@@ -20,7 +20,7 @@ def day_name(second: int) -> str:
     return _utc(second).strftime("%Y%m%d")
 
 
-# A request needs these names about fifteen times, for one or two different seconds.
+# Cached, because a request needs these names about fifteen times, for one or two different seconds.
 @lru_cache(maxsize=16)
 def bucket_names(second: int) -> tuple[str, str, str, str]:
     """Return the bucket names for a Unix second, in the order of PERIODS; weeks are ISO weeks."""
@@ -62,7 +62,7 @@ def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
     return tuple(sorted(name for name in stale if name.startswith(("b_", "t_"))))
 
 
-# All holds placed in the same second need the same names.
+# Cached, because all holds placed in the same second need the same names.
 @lru_cache(maxsize=16)
 def _live_names(second: int) -> frozenset[str]:
     buckets = chain.from_iterable(live_buckets(period, second) for period in PERIODS)

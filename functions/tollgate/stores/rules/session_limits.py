@@ -41,7 +41,7 @@ def refuse_in_session(
 ) -> GatewayError | None:
     """Return the refusal of a hold on a session, or None.
 
-    The whole amount must be left, so that a session never costs more than its budget.
+    The whole amount must be available, so a session never costs more than its budget.
     """
     if state.requests >= requests_of(limit):
         refusal = LedgerError(

@@ -135,7 +135,7 @@ def is_closed(rate: RateState) -> bool:
 
 
 def whole_rate(slices: Sequence[RateState]) -> RateState:
-    """Return the rate of the whole state, which admits a request when any slice does."""
+    """Return the combined rate of all slices; a request is admitted when any slice admits it."""
     sharing = [rate for rate in slices if not is_closed(rate)]
     if not sharing or slices[0].is_unlimited:
         return slices[0]

@@ -1,4 +1,4 @@
-"""Finds the keys, teams and models whose day cost far more than their usual day."""
+"""Finds keys, teams and models whose cost on a day is far above their usual daily cost."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
@@ -8,15 +8,15 @@ from msgspec import Struct
 from tollgate.core.money.amounts import NANO_USD_PER_USD
 from tollgate.core.records.activity import TEAM_LABEL, ActivityRow
 
-# Number of days before a day that are searched for days with use, of which the latest count.
+# Number of preceding days that are searched for days with usage; only the latest of those count.
 USUAL_WITHIN_DAYS: Final = 28
 _USUAL_DAYS: Final = 14
-# A subject with fewer days of use has no usual day.
+# With fewer days of usage, a subject has no usual daily cost.
 _USUAL_DAYS_MIN: Final = 7
 _TIMES: Final = 3
-# A day of no more than this cost is no event, however little is usual.
+# A day that costs no more than this is never an event, however low the usual cost.
 _FLOOR_NANO_USD: Final = 10 * NANO_USD_PER_USD
-# An event is two items in the transaction that closes the day, which has at most 100.
+# The transaction that closes a day has at most 100 items, and each event takes two of them.
 _EVENTS_MAX: Final = 40
 
 
@@ -28,17 +28,17 @@ class SpendSubject(Struct, frozen=True, kw_only=True):
 
 
 class SpendAnomaly(Struct, frozen=True, kw_only=True):
-    """A day far above the usual day of its subject, as an audit entry shows it."""
+    """A day whose cost is far above the subject's usual cost, as shown in an audit entry."""
 
     kind: Literal["key", "team", "model"]
     day: str
     cost_nano_usd: int
     usual_day_nano_usd: int
-    """The median of the last days with use before this day."""
+    """The median cost of the last days with usage before this day."""
 
 
 def find_costly(rows: Iterable[ActivityRow]) -> dict[SpendSubject, int]:
-    """Return the cost of each subject of one day whose cost is above the floor."""
+    """Return one day's cost of each subject that cost more than the floor."""
     costs = add_by_subject(rows)
     return {subject: cost for subject, cost in costs.items() if cost > _FLOOR_NANO_USD}
 
@@ -55,9 +55,9 @@ def add_by_subject(rows: Iterable[ActivityRow]) -> dict[SpendSubject, int]:
 def find_anomalies(
     day: str, costly: Mapping[SpendSubject, int], before: Mapping[str, Mapping[SpendSubject, int]]
 ) -> list[tuple[SpendSubject, SpendAnomaly]]:
-    """Return the subjects whose cost is more than three times their usual day, dearest first.
+    """Return the subjects whose cost is more than three times the usual cost, most expensive first.
 
-    `before` are the costs of the days before, by day.
+    `before` has the costs of the preceding days, by day.
     """
     found: list[tuple[SpendSubject, SpendAnomaly]] = []
     for subject, cost in costly.items():
@@ -74,7 +74,7 @@ def find_anomalies(
 
 
 def _median(amounts: Sequence[int]) -> int:
-    # The module statistics takes milliseconds to import, which each cold start would wait for.
+    # Imported here, because importing `statistics` would add milliseconds to each cold start.
     ordered = sorted(amounts)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2
 

@@ -1,7 +1,7 @@
 """Pure rules for the holds of dead processes, and for the records of their generations."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -73,7 +73,7 @@ class SweepReport(Struct, frozen=True, kw_only=True):
     oldest_age_s: float
     """Age of the oldest hold, even if that hold has not expired; 0 if there are no holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
-    """Number of holds on each level that has too many on one item."""
+    """The number of holds of each level whose state item has too many."""
 
     @property
     def counts(self) -> dict[str, float]:
@@ -84,6 +84,13 @@ class SweepReport(Struct, frozen=True, kw_only=True):
             "oldest_age_s": self.oldest_age_s,
             "crowded": len(self.crowded),
         }
+
+
+def without_holds(
+    item: WalletHolds | StateHolds, left_out: Collection[str]
+) -> WalletHolds | StateHolds:
+    """Return an item without the holds with these ids."""
+    return replace(item, holds={id_: it for id_, it in item.holds.items() if id_ not in left_out})
 
 
 def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:
@@ -109,7 +116,7 @@ def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Se
 
 
 def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOwner, int]:
-    """Return the number of holds on each level that has too many on one item."""
+    """Return the number of holds of each level whose state item has too many."""
     holds: Counter[LimitOwner] = Counter()
     crowded = set()
     for item in items:
@@ -144,7 +151,7 @@ def lost_record(expired: ExpiredHold) -> GenerationRecord:
 def lost_generation(
     id_: str, workspace_id: str, key_id: str, *, held_nano_usd: int = 0
 ) -> GenerationRecord:
-    """Return the record, at cost 0, by which a generation counts as lost."""
+    """Return the record, at cost 0, that marks a generation as lost."""
     return GenerationRecord(
         id=id_,
         created_s=created_s(id_),

@@ -5,6 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.jobs import Job
 from tollgate.core.records.audit import AuditEntry
 from tollgate.core.webhooks import WebhookEvent, iso_ms
 
@@ -77,6 +78,20 @@ def event_of_alert(alert: BudgetAlert, created_s: int) -> WebhookEvent:
         workspace_id=alert.workspace_id,
         created_at=iso_ms(created_s * 1_000),
         data=alert.data,
+    )
+
+
+def event_of_job(job: Job, at_ms: int) -> WebhookEvent:
+    """Return the event for a job that has ended, with OpenAI's type and data.
+
+    https://developers.openai.com/docs/guides/webhooks (2026-11-27)
+    """
+    return WebhookEvent(
+        id=f"{EVENT_PREFIX}{at_ms:013d}.{job.id.partition('_')[2]}",
+        type=job.event_type,
+        workspace_id=job.workspace_id,
+        created_at=iso_ms(at_ms),
+        data={"id": job.id},
     )
 
 

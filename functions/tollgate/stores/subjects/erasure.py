@@ -16,8 +16,10 @@ from tollgate.core.records.subjects import (
     Erasure,
     is_held,
 )
+from tollgate.stores.records.answer_cache import cached_folder
 from tollgate.stores.records.kept_answers import answers_folder
 from tollgate.stores.rules.reports import SubjectReport
+from tollgate.stores.subjects.jobs import JobErasure
 from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.standing import DynamoSubjectStore
 from tollgate.stores.subjects.stored import StoredRecords, delete_below, without_person
@@ -40,12 +42,14 @@ class ErasureRounds:
         people: PeopleErasure,
         objects: ObjectStore | None,
         *,
+        jobs: JobErasure | None,
         clock: Clock,
     ) -> None:
         self._store = store
         self._records = records
         self._people = people
         self._objects = objects
+        self._jobs = jobs
         self._clock = clock
 
     async def run(self, workspace_id: str) -> SubjectReport:
@@ -93,6 +97,8 @@ class ErasureRounds:
         if subject.kind != "user":
             async for name, count in self._people.erase(subject, waiting):
                 yield name, count
+        if self._jobs is not None:
+            yield "jobs", await self._jobs.erase(erasure, waiting)
         if self._objects is not None:
             # Answers are found through their records, so they are deleted before the records.
             with refusing_when_unavailable():
@@ -105,15 +111,20 @@ class ErasureRounds:
                     yield "contents", await delete_below(self._objects, folder)
 
     async def _erase_answers(self, objects: ObjectStore, erasure: Erasure) -> int:
-        """Delete the answers that are stored for a subject's idempotency keys."""
+        """Delete a subject's answers, and all cached answers of its workspace."""
         subject, erased = erasure.subject, 0
-        folder = answers_folder(subject.workspace_id)
+        folder, cached = answers_folder(subject.workspace_id), cached_folder(subject.workspace_id)
         if subject.kind == "workspace":
             await self._store.check(subject)
             return await delete_below(objects, folder)
         async for group in objects.list(folder):
             holds = await self._store.check(subject)
             for answer in group:
+                # Cached answers may be lost, and their names do not tell whose they are.
+                if answer.key.startswith(cached):
+                    await objects.delete(answer.key)
+                    erased += 1
+                    continue
                 generation_id = answer.key.rpartition("/")[2]
                 record = await self._records.get(subject.workspace_id, generation_id)
                 if record is None or not subject.has_record(record) or is_held(record, holds):

@@ -1,7 +1,7 @@
 """Keeps data on legal hold from expiring until the hold is released.
 
 Records on hold lose their time to live. Expiring contents, responses and files are copied to the
-prefix `held/`, to which none of the bucket's expiration rules applies.
+prefix `held/`, which the bucket's expiration rules leave alone.
 """
 
 from typing import Final

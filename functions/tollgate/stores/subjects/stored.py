@@ -71,7 +71,7 @@ class StoredRecords:
                     yield RecordPage(day=day, found=found, unreadable=page.unreadable)
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record; None if there is none."""
+        """Return a record; None if it does not exist."""
         return await self._generations.get(workspace_id, generation_id)
 
     async def delete_content(self, record: GenerationRecord) -> None:

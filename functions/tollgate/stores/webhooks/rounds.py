@@ -36,8 +36,8 @@ from tollgate.stores.aws.expressions import (
     WEBHOOK_TAKES,
     ConditionalUpdate,
 )
-from tollgate.stores.aws.items import AnyItem, BudgetAlertItem
-from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.items import AnyItem, BudgetAlertItem, JobEventItem
+from tollgate.stores.aws.row_ranges import all_rows, pages_between
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -47,6 +47,7 @@ from tollgate.stores.aws.tables import (
     try_update,
     webhook_key,
 )
+from tollgate.stores.batches.keys import batch_partition, job_event_row
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.rules.reports import WebhookReport
 from tollgate.stores.rules.webhook_events import (
@@ -156,8 +157,8 @@ class WebhookRounds:
             report = sum(reports, start=WebhookReport())
             return replace(report, waiting=min(report.waiting, 1))
 
-        # Each round begins with a different workspace, so that it is not always the same ones that
-        # wait.
+        # Each round begins with a different workspace, so that it is not always the same workspaces
+        # that wait.
         first = int(self._clock.now_s()) // _EVERY_S * _STRIDE % max(1, len(names))
         visits = map(visit, [*names[first:], *names[:first]])
         return sum(await asyncio.gather(*visits), start=WebhookReport())
@@ -222,6 +223,15 @@ class WebhookRounds:
             created_s = int(datetime.fromisoformat(alert.created_at).timestamp())
             if since_s <= created_s < until_s:
                 yield event_of_alert(alert, created_s)
+        async for rows in pages_between(
+            self._client,
+            self._table,
+            batch_partition(workspace_id),
+            low=job_event_row(since_s * 1_000),
+            high=job_event_row(until_s * 1_000),
+        ):
+            for event in decode_items(_read_job_event, rows)[0]:
+                yield event
 
     async def _put(self, webhook: Webhook, pending: StoredDelivery) -> None:
         """Store a pending delivery, unless the event already has a delivery."""
@@ -258,7 +268,7 @@ class WebhookRounds:
                 return due[:_SENT_MAX]
 
     async def _send_line(self, line: _Line, places: _Places) -> WebhookReport:
-        """Send the due deliveries of a webhook, a few at once, until too many fail in a row."""
+        """Send the due deliveries of a webhook, a few at a time, until too many fail in a row."""
         due, sent, failed, in_a_row = list(line.due), 0, 0, 0
         while due and in_a_row < _FAILURES_MAX:
             group, due = due[: _FAILURES_MAX - in_a_row], due[_FAILURES_MAX - in_a_row :]
@@ -356,6 +366,11 @@ class WebhookRounds:
 def _groups(events: Sequence[WebhookEvent], size: int) -> Iterator[Sequence[WebhookEvent]]:
     for start in range(0, len(events), size):
         yield events[start : start + size]
+
+
+@reads_an_item
+def _read_job_event(item: Item) -> WebhookEvent:
+    return json.decode(read_text(item, JobEventItem.EVENT), type=WebhookEvent)
 
 
 @reads_an_item

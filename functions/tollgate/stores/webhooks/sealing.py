@@ -16,7 +16,7 @@ _KMS_PREFIX: Final = "kms."
 
 
 class SecretUnreadable(DeliveryFailed):
-    """Raised if a stored secret cannot be decrypted, so that an event cannot be signed."""
+    """Raised if a stored secret cannot be decrypted, which prevents the signing of an event."""
 
 
 class SecretSealer(Protocol):

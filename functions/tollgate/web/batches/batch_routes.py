@@ -74,7 +74,9 @@ def batch_routes(services: Services) -> APIRouter:
 
     @router.post("/{batch_id}/cancel")
     async def cancel_batch(own: OwnThings, batch_id: str) -> BatchObject:
-        """Cancel a batch: no further line begins, and the lines that ran are kept and billed."""
+        """Cancel a batch: no further line begins; the results of finished lines are kept and
+        billed.
+        """
         batch = await find_batch(services, own, batch_id, "openai")
         place, now_s = BatchPlace(batch.workspace_id, batch.id), services.clock.now_s()
         cancelled = await batch_store(services).change(place, lambda found: cancel(found, now_s))

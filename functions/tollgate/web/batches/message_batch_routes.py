@@ -48,7 +48,7 @@ _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
 
 
 class _Line(Struct, kw_only=True):
-    """A request as a line of the file that the batch works on."""
+    """A request, in the form of a line of the batch's file."""
 
     custom_id: str
     body: dict[str, Any]
@@ -139,7 +139,9 @@ def _add_batch(router: APIRouter, services: Services) -> None:
     async def cancel_message_batch(
         request: Request, own: OwnThings, batch_id: str
     ) -> MessageBatchObject:
-        """Cancel a batch: no further request begins, and those that ran are kept and billed."""
+        """Cancel a batch: no further request begins; the results of finished requests are kept and
+        billed.
+        """
         batch = await find(own, batch_id)
         place, now_s = BatchPlace(batch.workspace_id, batch.id), services.clock.now_s()
         cancelled = await batch_store(services).change(place, lambda found: cancel(found, now_s))
@@ -174,7 +176,7 @@ def _check_ids(requests: list[BatchedMessage]) -> None:
 
 
 async def _store(services: Services, principal: Principal, requests: list[BatchedMessage]) -> str:
-    """Store the requests as the file that the batch works on, and return its id."""
+    """Store the requests as the batch's file, and return the file's id."""
     if services.files is None:
         raise not_found("This deployment has no bucket for batches.")
     content = b"".join(
@@ -193,6 +195,7 @@ async def _store(services: Services, principal: Principal, requests: list[Batche
 
 
 def _shown(request: Request, batch: Batch) -> MessageBatchObject:
-    # Every host serves paths below /api, and API Gateway's own domain serves no others.
+    # The URL includes /api, because every host serves paths below /api, and API Gateway's own
+    # domain serves no others.
     host = f"{request.url.scheme}://{request.url.netloc}"
     return MessageBatchObject.of(batch, f"{host}/api{MESSAGE_BATCHES}")

@@ -53,7 +53,7 @@ class MessageBatchObject(BaseModel):
 
     @classmethod
     def of(cls, batch: Batch, base_url: str) -> "MessageBatchObject":
-        """Build the object from a stored batch; `base_url` is that of the route."""
+        """Build the object from a stored batch; `base_url` is the URL of the route."""
         tally, cancelled = batch.tally, "cancelling" in batch.times
         ended = batch.times.get(batch.status) if batch.is_ended else None
         shown_id = shown_id_of(batch)

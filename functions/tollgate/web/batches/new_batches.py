@@ -53,13 +53,14 @@ async def create_batch(
 
 
 async def wake_worker(services: Services, batch: Batch) -> None:
-    """Send a message to a worker; without a queue, this host's workers look for batches."""
+    """Send a message to a worker; without a queue, this host's workers poll for batches."""
     if services.batch_queue is None:
         return
     try:
         await services.batch_queue.send(BatchPlace(batch.workspace_id, batch.id))
     except GatewayError as failed:
-        # The scheduled upkeep wakes the worker of every open batch.
+        # A lost message only delays the batch, because scheduled upkeep wakes a worker for every
+        # open batch.
         services.journal.unexpected_error(failed, batch.id)
 
 

@@ -1,4 +1,4 @@
-"""Reads the form that uploads a file, and makes all checks except those of the store's limits."""
+"""Reads the form that uploads a file, and checks everything except the store's limits."""
 
 import re
 from hashlib import sha256

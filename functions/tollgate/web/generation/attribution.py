@@ -1,6 +1,6 @@
 """Labels that a caller sends about itself, read from requests as configured in routing.yaml.
 
-Imported at the first request under a catalog that reads such labels.
+Imported at the first request whose catalog reads such labels.
 """
 
 import re

@@ -16,7 +16,7 @@ STEP_BYTES: Final = 64 * 1024
 # decompression bomb. Content of up to `_ANY_RATIO_BYTES` may expand without limit.
 _RATIO_MAX: Final = 100
 _ANY_RATIO_BYTES: Final = 1_000_000
-# First bytes of JSON objects and forms, with which no compressed body begins. API Gateway decodes
+# First bytes of JSON objects and forms; no compressed body begins with them. API Gateway decodes
 # gzip and deflate itself, and its documentation does not say that it removes the header ("Call an
 # API method with a compressed payload", 2026-11-27).
 _PLAIN: Final = (b"{", b"-")

@@ -45,6 +45,7 @@ _EXPOSED_HEADERS: Final = (
     "x-storage-used-bytes",
     "x-tollgate-adapted",
     "x-tollgate-bend",
+    "x-tollgate-cache",
     "x-tollgate-limit-warning",
     "x-tollgate-token-count",
     "x-tollgate-token-count-failure",
@@ -87,8 +88,8 @@ class Cors(CORSMiddleware):
 
 
 def _varying(send: Send) -> Send:
-    """Return a `send` that adds `vary: Origin`, because replies to requests with an origin have
-    additional headers.
+    """Return a `send` that adds `vary: Origin`, because replies to requests with an origin differ
+    in their headers.
     """
 
     async def send_varying(message: Message) -> None:

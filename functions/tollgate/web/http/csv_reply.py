@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tollgate.core.csv_cell import csv_cell
 
 Format = Literal["json", "csv"]
-# The response that a route with both formats adds to the OpenAPI document.
+# What a route with both formats adds to its responses in the OpenAPI document.
 OR_CSV: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
 }

@@ -32,14 +32,14 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "images": _PROVIDER,
 }
 _SLASHES: Final = re.compile("/{2,}")
-# Some clients add the version to a base URL that already contains it.
+# A repeated version, because some clients add it to a base URL that already contains it.
 _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 
 
 def refuse_method(scope: Scope) -> RequestError:
     """Return the error for a method other than POST on a path of the streaming function.
 
-    A WebSocket handshake gets 426, after which Codex switches to HTTP at once. After any other
+    A WebSocket handshake gets 426, and Codex then switches to HTTP immediately. After any other
     status, Codex repeats the handshake (github.com/openai/codex/issues/43353, 2026-09-07). A
     handshake is recognized by its key, because proxies remove the `upgrade` header.
     """

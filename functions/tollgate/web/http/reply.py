@@ -1,7 +1,8 @@
 """The two directions of an ASGI exchange: reading the body, and writing the reply in pieces."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Final
 
 from starlette.types import Message, Receive, Send
 
@@ -156,3 +157,18 @@ async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def unless_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Run the work, and cancel it when the client disconnects."""
+    task = asyncio.create_task(work)
+    watcher = asyncio.create_task(wait_for_disconnect(receive))
+    watcher.add_done_callback(lambda _: task.cancel())
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not watcher.done():
+            raise
+        watcher.result()
+    finally:
+        watcher.cancel()

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tollgate.core.networks import find_source, parse_networks
 from tollgate.web.http.cors import WebLimits
 
-# Headers that proxies add to requests, in which case the sender is not the caller.
+# Headers that proxies add to requests; if one is present, the sender is not the caller.
 _FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 

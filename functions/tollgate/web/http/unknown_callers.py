@@ -1,6 +1,6 @@
-"""The pace at which callers without a valid key are refused, by their network address.
+"""Limits the rate of refusals of callers without a valid key, by network address.
 
-Callers with a valid key are never paced, since many may have one address.
+Callers with a valid key are never limited, because many of them may share an address.
 """
 
 from collections import OrderedDict
@@ -24,7 +24,7 @@ _SCOPE_KEY: Final = "tollgate.unknown_callers"
 
 
 class AddressPace:
-    """Token buckets of one process by address, each with the refusals of a minute."""
+    """The token buckets of one process by address; each allows a number of refusals per minute."""
 
     def __init__(self, per_minute: int, clock: Clock) -> None:
         self._interval_s = _MINUTE_S / per_minute
@@ -37,7 +37,7 @@ class AddressPace:
         place = _place(address)
         now_s = self._clock.monotonic_s()
         full_s = max(self._full_s.get(place, now_s), now_s) + self._interval_s
-        # A sum of intervals may exceed a minute by a rounding error.
+        # Rounding may make a sum of intervals slightly longer than a minute.
         wait_s = full_s - now_s - _MINUTE_S
         if wait_s > self._interval_s / 2:
             raise AccessError(
@@ -53,7 +53,7 @@ class AddressPace:
 
 
 class UnknownCallers:
-    """Gives each request the pace of this application."""
+    """Middleware that passes the limiter of this application to each request."""
 
     def __init__(self, app: ASGIApp, pace: AddressPace) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class UnknownCallers:
 
 
 def unknown_callers(limits: WebLimits, clock: Clock) -> list[Middleware]:
-    """Return the middleware that paces callers without a key, if the operator limits them."""
+    """Return the middleware that limits callers without a key, if the operator sets a limit."""
     if not limits.unknown_caller_rpm:
         return []
     return [Middleware(UnknownCallers, pace=AddressPace(limits.unknown_caller_rpm, clock))]
@@ -74,7 +74,7 @@ def unknown_callers(limits: WebLimits, clock: Clock) -> list[Middleware]:
 def pace_refusal(refused: AccessError, scope: Scope) -> None:
     """Raise AccessError(rate_limit_exceeded) if the caller's address had too many such refusals.
 
-    Only refusals for want of a valid key count, and only from an address that is known.
+    Only refusals for lack of a valid key count, and only if the address is known.
     """
     pace: AddressPace | None = scope.get(_SCOPE_KEY)
     source = source_of(scope)

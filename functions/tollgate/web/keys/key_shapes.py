@@ -212,7 +212,7 @@ class OldSecretObject(BaseModel):
 
 
 class HoldsObject(BaseModel):
-    """The generations that credit is held for: in flight, or left by a process that ended."""
+    """The generations whose holds exist: in flight, or left behind by a process that ended."""
 
     generations: int
     oldest: str | None = Field(description="id of the oldest generation; null without holds")

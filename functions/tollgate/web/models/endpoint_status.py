@@ -1,4 +1,6 @@
-"""The status of endpoints that models and explanations show: cooldowns, speeds, faults of keys."""
+"""The status of endpoints, which model lists and explanations show: cooldowns, speeds, faults of
+keys.
+"""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -30,8 +32,8 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
     keys: Mapping[str, KeyNote] = {}
     """Faults of keys that requests found."""
     usable: Mapping[str, bool] = {}
-    """Providers of which this process knows whether it has their key; empty in functions that call
-    no providers.
+    """For providers, whether this process has their key; empty in functions that call no
+    providers.
     """
 
     def is_ready(self, target: Target) -> bool:
@@ -51,14 +53,14 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
 async def find_status(
     services: Services, catalog: Catalog, targets: Collection[Target]
 ) -> EndpointStatus:
-    """Return the status of endpoints, as all instances found it."""
+    """Return the status of endpoints, which all instances share."""
     ids = {target.endpoint_id for target in targets}
     rows = {target.provider: catalog.providers[target.provider] for target in targets}
     resting, speeds = await asyncio.gather(
         services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
         services.cooldowns.find_speeds(ids),
     )
-    # The read for the cooldowns serves the faults of keys, too.
+    # Faults of keys need no further read, because they are in the same items as cooldowns.
     keys = await services.cooldowns.find_key_notes(ids)
     usable: dict[str, bool] = {}
     if services.find_missing_key is not None:

@@ -87,7 +87,8 @@ def model_routes(services: Services) -> APIRouter:
         output_modalities: MadeModalities = None,
         modality: HandledModalities = None,
     ) -> ModelsReply | ClaudeModelsReply:
-        """List all models, routes, aliases and presets; with a key, those that the key may use.
+        """List all models, routes, aliases and presets; with a key, only those that the key may
+        use.
 
         Retired models are left out, unless a successor takes their place. Prices are the current
         ones of the first endpoint. A request with `anthropic-version` gets Anthropic's list, in

@@ -114,7 +114,7 @@ def credit_routes(services: Services) -> APIRouter:
 
     @router.get("/credits")
     async def show_credits(principal: Caller) -> CreditsReply:
-        """Show the granted, spent, held and available amounts."""
+        """Show the amounts that are granted, spent, held and available."""
         balance = await services.credits.balance(principal.workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 

@@ -31,7 +31,7 @@ tr { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; padding: 0; } }
 """
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-# The page may load nothing; only its own inline style is allowed.
+# The page must not load anything; only its inline style is allowed.
 STATEMENT_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"

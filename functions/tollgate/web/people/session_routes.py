@@ -132,10 +132,11 @@ async def _find(services: Services, own: Own, member_id: str) -> Member:
 
 
 def _check_rights(member: Member, principal: Principal) -> None:
-    """Raise AccessError unless the caller may end the member's sessions: its own, or those of lower
-    roles.
+    """Raise AccessError unless the caller may end the member's sessions: the caller's own, or those
+    of lower roles.
 
-    A key does not count as its member, because an admin could otherwise create a key of an owner.
+    A member's key does not have the member's rights here; otherwise an admin could create a key for
+    an owner and use it.
     """
     if not (principal.session and principal.member_id == member.id):
         check_role(member.role, principal)

@@ -72,7 +72,7 @@ class ReplyPage:
 async def list_rows(
     found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, *, is_first: bool
 ) -> int | None:
-    """Add the wanted rows to a page; return the sum over all pages, or None for a later page.
+    """Add the matching rows to a page; return the sum over all pages, or None for a later page.
 
     A later page has no sum, because computing it would mean reading all rows of the other pages
     again.

@@ -35,6 +35,7 @@ ITEM_NAMES: Final = {
     "provider_web_search": "provider search",
     "unpriced_web_search": "provider search",
     "audio_second": "seconds of sound",
+    "reused_answer": "reused answer",
 }
 
 
@@ -42,6 +43,7 @@ def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) ->
     """Return the notes on a generation; `earlier` are previous generations of its key."""
     return [
         *_explain_attempts(record),
+        *_explain_reuse(record),
         *_explain_runs(record),
         *_explain_figures(record),
         *_explain_surprise(record, earlier),
@@ -68,6 +70,13 @@ def _explain_attempts(record: GenerationRecord) -> Iterator[str]:
             yield f"{attempt.provider} answered: {attempt.provider_words}"
     if record.outcome != "ok":
         yield f"{record.outcome}: {record.error or 'the client disconnected'}"
+
+
+def _explain_reuse(record: GenerationRecord) -> Iterator[str]:
+    """Yield the generation whose answer was reused, and the saving."""
+    if (reused := record.reused) is not None:
+        saved = _dollars(usd(reused.saved_nano_usd))
+        yield f"reused the answer of gen-{reused.generation_id}, which saved {saved}"
 
 
 def _explain_runs(record: GenerationRecord) -> Iterator[str]:

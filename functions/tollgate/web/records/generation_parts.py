@@ -8,6 +8,7 @@ from tollgate.core.records.generation import (
     BillLine,
     JudgementRecord,
     JudgementVerdict,
+    ReusedAnswer,
     RunRecord,
 )
 from tollgate.web.shapes import Usd
@@ -88,6 +89,18 @@ class JudgementObject(BaseModel):
             latency=judgement.duration_ms,
             cost=usd(judgement.cost_nano_usd),
         )
+
+
+class ReusedAnswerObject(BaseModel):
+    """The answer of an earlier generation, which was sent instead of calling a provider."""
+
+    generation_id: str
+    saved: Usd = Field(description="cost of the earlier answer, minus the price of its reuse")
+
+    @classmethod
+    def of(cls, reused: ReusedAnswer) -> "ReusedAnswerObject":
+        """Build the object from the record's part."""
+        return cls(generation_id=f"gen-{reused.generation_id}", saved=usd(reused.saved_nano_usd))
 
 
 class AttemptObject(BaseModel):

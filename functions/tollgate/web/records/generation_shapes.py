@@ -29,6 +29,7 @@ from tollgate.web.records.generation_parts import (
     AttemptObject,
     BillLineObject,
     JudgementObject,
+    ReusedAnswerObject,
     RunObject,
 )
 from tollgate.web.shapes import Unreadable, Usd, moment
@@ -181,6 +182,9 @@ class GenerationObject(BaseModel):
     cost_micro_usd: str
     tool_costs_micro_usd: dict[str, str]
     cost_lines: list[BillLineObject]
+    reused: ReusedAnswerObject | None = Field(
+        description="the earlier answer that was sent; null for a new answer"
+    )
     server_tool_runs: list[RunObject]
     judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
@@ -251,6 +255,7 @@ class GenerationObject(BaseModel):
             tool_costs_micro_usd=_tool_costs(record.lines),
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             judgements=[JudgementObject.of(each) for each in record.judgements],
+            reused=ReusedAnswerObject.of(record.reused) if record.reused else None,
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,

@@ -17,6 +17,13 @@ from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
 from tollgate.stores.ports.administration import ResponseStore
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
+from tollgate.web.background.reading import (
+    cancel_background,
+    delete_background,
+    find_background,
+    show_background,
+    stream_background,
+)
 from tollgate.web.http.paths import STREAMING_PATHS
 from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.own import Own
@@ -78,25 +85,7 @@ _ResponseId = Annotated[str, Depends(_read_id)]
 def response_routes(services: Services) -> APIRouter:
     """Return the routes below `/v1/responses`."""
     router = admitted_router(services, prefix=RESPONSES.path, tag=RESPONSES.tag)
-
-    @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
-    async def show_response(
-        principal: Caller,
-        own: OwnThings,
-        by: By,
-        response_id: _ResponseId,
-        *,
-        include: _Include = None,
-        stream: Annotated[bool | None, Query(description="true is not supported")] = None,
-    ) -> Response:
-        """Show a stored response of this workspace."""
-        if stream:
-            raise invalid_request(
-                "stream: stored responses cannot be streamed; leave it out.", "stream"
-            )
-        stored = await _find(services, principal, own, response_id)
-        await services.note_read(principal, "response", response_id, by=by)
-        return Response(stored.response, media_type="application/json")
+    _add_show(router, services)
 
     @router.delete("/{response_id}")
     async def delete_response(
@@ -104,8 +93,15 @@ def response_routes(services: Services) -> APIRouter:
     ) -> DeletedResponse:
         """Delete a stored response; later responses that continue it keep its items."""
         responses, generation_id = await _reach(services, principal, own, response_id)
-        await services.check_response_holds(principal.workspace_id, generation_id)
-        if not await responses.delete(principal.workspace_id, generation_id, by=by):
+        job = await find_background(services, own, response_id)
+        if job is not None and not job.is_ended:
+            raise invalid_request("The response must be cancelled first.", _PARAM)
+        held = job.generation_id if job is not None and job.generation_id else generation_id
+        await services.check_response_holds(principal.workspace_id, held)
+        deleted = await responses.delete(principal.workspace_id, generation_id, by=by)
+        if job is not None:
+            await delete_background(services, job)
+        elif not deleted:
             raise _not_found(principal)
         return DeletedResponse(id=response_id)
 
@@ -137,16 +133,59 @@ def response_routes(services: Services) -> APIRouter:
     return router
 
 
-def _add_cancel(router: APIRouter, services: Services) -> None:
-    """Add the route that cancels background responses, which the gateway does not support."""
+def _add_show(router: APIRouter, services: Services) -> None:
+    """Add the route that shows a response or streams its events."""
 
-    @router.post("/{response_id}/cancel")
-    async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
-        """Refuse with status 400, because only a background response could be cancelled."""
+    @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
+    async def show_response(
+        principal: Caller,
+        own: OwnThings,
+        by: By,
+        response_id: _ResponseId,
+        *,
+        request: Request,
+        include: _Include = None,
+        stream: Annotated[
+            bool | None,
+            Query(description="the events of a background response created with `stream: true`"),
+        ] = None,
+        starting_after: Annotated[
+            int, Query(ge=-1, description="the number of the last event that the caller has")
+        ] = -1,
+    ) -> Response:
+        """Show a stored response of this workspace, or a background response in any state."""
+        job = await find_background(services, own, response_id)
+        if job is not None:
+            if stream or job.generation_id is not None:
+                await services.note_read(principal, "response", response_id, by=by)
+            if stream:
+                return stream_background(services, job, request.scope, after=starting_after)
+            return await show_background(services, job)
+        if stream:
+            raise invalid_request(
+                "stream: only background responses can be streamed again; leave it out.", "stream"
+            )
+        stored = await _find(services, principal, own, response_id)
+        await services.note_read(principal, "response", response_id, by=by)
+        return Response(stored.response, media_type="application/json")
+
+
+def _add_cancel(router: APIRouter, services: Services) -> None:
+    """Add the route that cancels background responses."""
+
+    @router.post("/{response_id}/cancel", responses=_SHOWN, response_class=Response)
+    async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> Response:
+        """Cancel a background response; one that has ended is only shown.
+
+        A generation that runs is billed for its output until then.
+        """
+        job = await find_background(services, own, response_id)
+        if job is not None:
+            return await cancel_background(services, job)
         await _find(services, principal, own, response_id)
         raise invalid_request(
-            "Cannot cancel a synchronous response. Only `background: true` could be cancelled, "
-            "which is not supported.",
+            "Cannot cancel a synchronous response. Only responses with `background: true` can be "
+            "cancelled.",
             _PARAM,
         )
 
@@ -182,6 +221,8 @@ async def _reach(
     generation_id = response_generation(response_id)
     if generation_id is None or services.responses is None:
         raise _not_found(principal)
+    if await find_background(services, own, response_id) is not None:
+        return services.responses, generation_id
     if not own.is_all and await find_record(services, own, generation_id) is None:
         raise _not_found(principal)
     return services.responses, generation_id

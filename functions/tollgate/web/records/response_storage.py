@@ -241,7 +241,7 @@ class StoringSink:
 
         def encode() -> bytes:
             items = numbered(self._input, record.id)
-            return _encode_readable(renderer.whole([response], record), items, owner=owner)
+            return encode_readable(renderer.whole([response], record), items, owner=owner)
 
         workspace_id = call.principal.workspace_id
         is_large = call.is_large or self._fold.size > LARGE_BYTES
@@ -253,7 +253,7 @@ class StoringSink:
             await self._responses.keep(workspace_id, record.id, content, days=self._days)
 
 
-def _encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str | None) -> bytes:
+def encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str | None) -> bytes:
     """Encode a response and its items; raise LedgerError if they could not be read or shown again.
 
     The items of a response become items of the next input.

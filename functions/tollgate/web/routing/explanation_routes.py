@@ -4,6 +4,7 @@ from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from tollgate.core.errors import invalid_request
@@ -26,6 +27,7 @@ from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
 from tollgate.web.routing.explanation_shapes import (
+    ExplainedCache,
     ExplanationObject,
     answer_time_s,
     explain_plan,
@@ -103,6 +105,7 @@ def explanation_routes(services: Services) -> APIRouter:
             status=status,
             tools=tools,
             guards=guards,
+            cache=ExplainedCache.of(survey, catalog, principal, replace(parsed, request=work)),
             work=work,
         )
 

@@ -21,6 +21,7 @@ from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.defaults_sections import TimeoutsSection
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -34,9 +35,12 @@ from tollgate.web.shapes import Usd, moment
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.bounds import BoundedGuard
 
-# Imported at first use, because few catalogs have guardrails.
+# Imported at first use, because few catalogs have guardrails or a cache.
 _BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
     "tollgate.engine.guardrails.bounds:bound_guards"
+)
+_IS_REPEATABLE: Final = DottedName[Callable[[ParsedWork], bool]](
+    "tollgate.engine.replies.answer_cache:is_repeatable"
 )
 
 
@@ -67,6 +71,11 @@ class CandidateObject(BaseModel):
     weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
     draw: float | None = Field(description="score of the endpoint's draw")
     cost_max: Usd = Field(description="highest cost of the request at this endpoint")
+    batch_percent: int | None = Field(
+        description="price of a line of a batch in percent, if the provider runs batches of its "
+        "own; the lines of a batch are submitted to the first endpoint only, and those with tools, "
+        "files, guardrails or limited sessions run like interactive requests"
+    )
     reads: bool = Field(
         description="whether the gateway would read the request's documents for this endpoint; an "
         "explanation leaves their text, pictures and fees out of `cost_max` and `hold`"
@@ -123,7 +132,7 @@ class SimulatedAttemptObject(BaseModel):
 
 
 class SimulationObject(BaseModel):
-    """The attempts if endpoints fail in the given way; `error` is null if an attempt serves."""
+    """The attempts if endpoints fail as simulated; `error` is null if an attempt serves."""
 
     faults: list[str]
     attempts: list[SimulatedAttemptObject]
@@ -203,6 +212,30 @@ class ExplainedGuardrail(BaseModel):
         )
 
 
+class ExplainedCache(BaseModel):
+    """The route's reuse of answers."""
+
+    ttl_s: int
+    price_percent: int
+    unused: str | None = Field(description="reason why this request is always answered anew")
+
+    @classmethod
+    def of(
+        cls, survey: Survey, catalog: Catalog, principal: Principal, parsed: ParsedWork
+    ) -> Self | None:
+        """Describe the cache of a request's route; None if the route has none."""
+        route = survey.trace.route if survey.trace else None
+        section = catalog.routes[route].cache if route is not None else None
+        if section is None:
+            return None
+        unused = None
+        if principal.answer_sharing is None:
+            unused = "the key has no answer_cache"
+        elif not _IS_REPEATABLE()(parsed):
+            unused = "answers to this request may differ"
+        return cls(ttl_s=section.ttl_s, price_percent=section.price_percent, unused=unused)
+
+
 class ExplainedPreset(BaseModel):
     """The request as its preset completes it."""
 
@@ -246,6 +279,7 @@ class ExplanationObject(BaseModel):
         description="bounds of the rounds with tools that the gateway runs; null without such tools"
     )
     guardrails: list[ExplainedGuardrail]
+    cache: ExplainedCache | None = Field(description="reuse of answers; null if the route has none")
     preset: ExplainedPreset | None
     next_on: list[str] = Field(description="errors after which the next attempt is made")
     unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
@@ -268,6 +302,7 @@ def explain_plan(
     status: EndpointStatus,
     tools: InjectedTools | None = None,
     guards: Sequence["BoundedGuard"] = (),
+    cache: ExplainedCache | None = None,
     work: Work | None = None,
 ) -> ExplanationObject:
     """Explain a survey. Endpoints in cooldown are tried last; requests that sort by speed use the
@@ -308,6 +343,7 @@ def explain_plan(
         else None,
         rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
         guardrails=[ExplainedGuardrail.of(guard) for guard in guards],
+        cache=cache,
         preset=ExplainedPreset.of(work),
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
@@ -326,7 +362,7 @@ def guards_of(
 
 
 def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
-    """Return how many seconds an answer may take if no platform ends the invocation."""
+    """Return the time limit for an answer, in seconds, on a host without invocation deadlines."""
     if not parsed.stream:
         return timeouts.non_streamed_total_s
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
@@ -360,6 +396,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
+        batch_percent=attempt.batch_percent,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),

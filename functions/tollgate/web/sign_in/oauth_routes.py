@@ -29,7 +29,7 @@ _FIELD_LENGTH_MAX: Final = 32 * 1024
 _COOKIE: Final = "tollgate_sign_in"
 _WINDOW_S: Final = 600
 _DEVICES_MAX: Final = 30
-# Shared by all callers whose own address is unknown; limits what strangers can cause to be stored.
+# Shared by all callers whose address is unknown; limits how much strangers can cause to be stored.
 _PROXY_DEVICES_MAX: Final = 3_000
 _TYPED_CODES_MAX: Final = 10
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}

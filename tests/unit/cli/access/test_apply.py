@@ -149,7 +149,7 @@ def test_c100_the_plan_states_dollars_losses_and_changes_made_elsewhere(tmp_path
         "limits of members, day: $20.00, 1 without a limit → no limit",
         "limits of keys, day: $80.00, 5 without a limit → $5.00, 5 without a limit (-$75.00)",
         "",
-        "not as in the file, and left alone:",
+        "different from the file, and left unchanged:",
     ]
     assert "! key  made elsewhere  is not in the file" in shown
     assert "| limits of teams, month | $800.00 | $700.00 (-$100.00) |" in access_markdown(

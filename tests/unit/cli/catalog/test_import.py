@@ -293,7 +293,7 @@ def test_another_region_is_another_provider(tmp_path: Path) -> None:
     [home] = routing.models[routing.aliases["r1"].to].endpoints
     assert (eu.provider, home.provider) == ("bedrock-eu-central-1", "bedrock")
     assert routing.providers[eu.provider].region == "eu-central-1"
-    assert "aws_region_name is no region: write it into the config" in said
+    assert "aws_region_name is not a region: write the region into the config" in said
 
 
 @pytest.mark.parametrize(

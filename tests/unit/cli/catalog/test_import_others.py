@@ -219,7 +219,7 @@ def test_without_a_list_the_claude_gateway_serves_every_claude(tmp_path: Path) -
     routing, said = imported(tmp_path, "claude-gateway", GATEWAY + rows)
     assert {slug.partition("/")[0] for slug in routing.models} == {"anthropic"}
     assert "anthropic/claude-opus-4.7" in routing.models
-    assert "the Claude models of the base file stand for the gateway's own list" in said
+    assert "the Claude models of the base file replace the gateway's own list" in said
     assert "Served otherwise: 0." in said
 
 

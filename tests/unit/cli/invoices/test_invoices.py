@@ -171,8 +171,8 @@ def test_c67_it_is_told_what_a_file_was_read_as(tmp_path: Path, content: object,
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "those of no known table"),
-        ("a,b\n1,2\n", "those of no known table"),
+        ("", "match no known table"),
+        ("a,b\n1,2\n", "match no known table"),
         ("{", "cannot be read"),
         ("[]", "not a report of a known format"),
         ({"data": []}, None),

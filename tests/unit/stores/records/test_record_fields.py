@@ -26,6 +26,7 @@ from tollgate.core.records.generation import (
     JudgementRecord,
     PromptTokens,
     ReadSize,
+    ReusedAnswer,
     RoundsBound,
     RoutingTrace,
     RunRecord,
@@ -60,6 +61,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "runs": (_RUN,),
     "judgements": (JudgementRecord(guardrail="secrets", stage="input", verdict="block"),),
     "slices": {"team": 3},
+    "reused": ReusedAnswer(generation_id=_OTHER_ID, saved_nano_usd=5),
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "capabilities": (),

@@ -56,6 +56,7 @@ CHOSEN = KeySettings(
     allowed_ips="192.0.2.0/24,2001:db8::1",
     prompt_policy="eu,CH,no_training",
     usage_on="finish",
+    answer_cache="workspace",
     max_cost=Decimal("0.25"),
     session_budget=Decimal("2.5"),
     session_requests=40,

@@ -258,7 +258,7 @@ class CalledFunctionDelta(Answer):
 
 
 class CustomInputDelta(Answer):
-    """An addition to a call's text input."""
+    """The next piece of a custom call's input text."""
 
     name: str | None = None
     input: str

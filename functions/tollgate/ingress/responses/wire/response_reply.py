@@ -235,7 +235,7 @@ class RepeatedFields(Answer):
 
 
 class ResponseObject(RepeatedFields, PartialAccounts):
-    """A response that is complete or in progress.
+    """A response in any state.
 
     The Open Responses schema requires every field of a response except the accounts (C74).
     """
@@ -244,8 +244,8 @@ class ResponseObject(RepeatedFields, PartialAccounts):
     object: Literal["response"]
     created_at: int
     completed_at: int | None
-    status: Literal["in_progress", "completed", "incomplete", "failed"]
-    background: Literal[False]
+    status: Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
+    background: bool
     error: ResponseFailure | None
     incomplete_details: IncompleteReason | None
     model: str = Field(description="The slug of the model that answered.")

@@ -107,7 +107,6 @@ class Unserved(Wire):
 
     conversation: None = _NOTHING
     prompt: None = _NOTHING
-    background: Literal[False] | None = _NOTHING
 
 
 class ResponsesRequest(PresetFields, SamplingFields, GuidedDecoding, Unserved):
@@ -145,6 +144,11 @@ class ResponsesRequest(PresetFields, SamplingFields, GuidedDecoding, Unserved):
         default=None,
         description="The id of a stored response, whose input and output precede `input`. Refused "
         "if the key does not store responses.",
+    )
+    background: bool | None = Field(
+        default=None,
+        description="`true` replies at once with a response in the state `queued`, which a worker "
+        "then answers. Needs stored responses.",
     )
     store: bool | None = Field(
         default=None,

@@ -71,7 +71,7 @@ class NamespaceTool(Wire):
 
 
 class HostedTool(Wire):
-    """A tool of an unknown type, or one that only OpenAI runs; it is dropped."""
+    """A tool of an unknown type, or a tool that only OpenAI runs; it is dropped."""
 
     type: Name
 

@@ -73,6 +73,9 @@ class TollgateMetadata(Answer):
     route: str | None
     rule: int | None = Field(description="The number of the matching rule in the route, from 1.")
     attempts: list[RoutedAttempt]
+    reused_generation: str | None = Field(
+        description="The generation whose answer was reused; null for a new answer."
+    )
     catalog_sha: str
 
 

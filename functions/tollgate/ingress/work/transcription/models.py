@@ -30,7 +30,7 @@ ChunkingStrategy = Annotated[
 
 
 class _RecordingFields(EndUser, RoutingFields):
-    """The fields in both requests, without the recording itself."""
+    """The fields that both requests share, without the recording itself."""
 
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)] | None = Field(
         default=None,

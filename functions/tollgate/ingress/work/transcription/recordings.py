@@ -159,7 +159,7 @@ def _read_wav(content: bytes, field: str) -> Recording:
 
 
 def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
-    """Return the bytes per second, and True if the sample format alone determines this number."""
+    """Return the bytes per second, and whether the sample format alone determines this number."""
     if len(chunk) < _FMT.size:
         raise field_refusal(field, "is not a readable WAV file: its header is incomplete")
     tag, channels, rate, stated_rate, _, bits = _FMT.unpack_from(chunk)

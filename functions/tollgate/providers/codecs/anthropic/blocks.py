@@ -51,12 +51,12 @@ class BrokenBlock(Exception):
 
 
 class _Block(OpenPart, kw_only=True):
-    """A content block; the part of a text block begins only with the first character."""
+    """A content block. A text block becomes a part only when its first character arrives."""
 
     block: ContentBlock
     signer: str | None
     signature: list[str] = field(default_factory=list)
-    """Pieces, because adding each to a string would copy all earlier ones."""
+    """A list, because appending each piece to a string would copy all earlier pieces."""
     input_json: list[str] = field(default_factory=list)
     other_deltas: list[JsonValue] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
@@ -143,7 +143,7 @@ class Blocks:
 
 
 def _part(block: ContentBlock, signer: str | None) -> Part:
-    """Return the part that a block becomes; raise BrokenBlock for a block of unknown kind."""
+    """Return the part for a block; raise BrokenBlock for a block of unknown kind."""
     match block:
         case TextBlock():
             return Text(text="")
@@ -160,8 +160,8 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
 
 
 def _provenance(opened: _Block) -> Provenance | None:
-    """Return the data that must be sent back to Anthropic; it is complete only at the end. None if
-    there is none.
+    """Return the data that must be sent back to Anthropic, or None. The data is complete only at
+    the end of the block.
     """
     match opened.block:
         case ThinkingBlock():

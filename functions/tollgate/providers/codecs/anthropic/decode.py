@@ -44,7 +44,7 @@ from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # Anthropic pauses a turn only while its own tools run. If the gateway does not continue the turn,
-# the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
+# the caller sees the raw finish reason and may send the turn back. Unknown reasons mean `stop`.
 _PAUSED: Final = "pause_turn"
 _WIRE_FORMAT: Final = "anthropic"
 _FINISH: Final[dict[str, Finish]] = {
@@ -187,14 +187,14 @@ class MessagesDecoder:
 
 
 def _unknown(event: Event) -> Iterator[UnknownFields]:
-    """Yield the unknown fields of an event; a whole message yields those of a stream's frames."""
+    """Yield the unknown fields of an event, or of a whole message as if it were streamed."""
     match event:
         case Message():
             yield from _fields("message_start", {"message": unknown_tree(event)})
             for block in event.content:
                 yield from _of_block(block)
         case ContentBlockStart(content_block=OtherBlock()):
-            # The block itself is passed on with all of its fields.
+            # The block itself is forwarded with all its fields.
             yield from _fields(event.type, unknown_tree(event, ("content_block",)))
         case ContentBlockDelta(delta=OtherDelta()):
             yield from _fields(event.type, unknown_tree(event, ("delta",)))

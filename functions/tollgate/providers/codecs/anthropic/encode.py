@@ -42,7 +42,7 @@ _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
 class _Carrier(Struct, frozen=True, kw_only=True):
-    """A host of Anthropic's format, and the differences in its requests.
+    """A host of Anthropic's format, and how its requests differ.
 
     Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html

@@ -1,33 +1,17 @@
 """Errors of the Messages API: replies from Anthropic, Google or AWS, and errors inside a stream."""
 
-from typing import Final
-
 from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.codecs.anthropic.wire import ErrorBodies, ErrorBody, ErrorDetail
 from tollgate.providers.ports.base import Target, UpstreamRefused
+from tollgate.providers.shared.anthropic_statuses import STATUS_OF_TYPE
 from tollgate.providers.shared.bedrock import aws_class, code_of
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
     error_of_refusal,
     parse_retry_after_s,
 )
-
-# The HTTP status for each error type, because errors inside a stream have no status.
-# https://platform.claude.com/docs/en/api/errors (seen 2026-11-21)
-_STATUS_OF_TYPE: Final = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
@@ -51,7 +35,7 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
     return error_of_refusal(
         ProviderRefusal(
             provider=provider,
-            status=_STATUS_OF_TYPE.get(detail.type or ""),
+            status=STATUS_OF_TYPE.get(detail.type or ""),
             message=detail.message or "",
             code=detail.type or "",
         )

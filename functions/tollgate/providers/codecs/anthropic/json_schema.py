@@ -1,4 +1,4 @@
-"""Converts JSON Schemas to the subset that Anthropic enforces, in which every object is closed.
+"""Converts JSON Schemas to the subset that Anthropic enforces, where every object is closed.
 
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21)
 """

@@ -38,8 +38,8 @@ Block = dict[str, JsonValue]
 
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,256}")
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
-# Types of blocks that the gateway encodes itself. A block that is sent back unread must have
-# another type, so that it cannot contain a document or a result that the gateway has not checked.
+# Types of blocks that the gateway encodes itself. Blocks that are forwarded undecoded must have
+# another type, because such a type could hide a document or a result from the gateway's checks.
 _ENCODED: Final = _THOUGHTS | {
     "document",
     "image",
@@ -224,7 +224,7 @@ class _Building:
                 case ToolCall():
                     blocks.append(self._call(part))
                 case MadeImage():
-                    # `keep_readable` has already left out images, which Claude cannot read back.
+                    # `keep_readable` has removed generated images, which Claude cannot read.
                     pass
                 case _:
                     assert_never(part)

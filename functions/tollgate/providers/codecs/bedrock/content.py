@@ -29,7 +29,7 @@ _DOCUMENT_TEXT: Final = "See the attached document."
 
 
 class Blocks:
-    """Makes the blocks of one request, and gives each document in it a different name."""
+    """Creates the blocks of one request, and gives each document a unique name."""
 
     def __init__(self, *, caches: bool) -> None:
         self._caches = caches

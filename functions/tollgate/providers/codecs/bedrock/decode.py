@@ -68,7 +68,7 @@ class _Block(OpenPart, kw_only=True):
 
 
 class ConverseDecoder:
-    """Decodes one stream; `Ended` waits for its end, because usage follows `messageStop`."""
+    """Decodes one stream. `Ended` comes last, because usage follows `messageStop`."""
 
     def __init__(self, provider: str, *, signer: str | None) -> None:
         self._provider = provider

@@ -187,8 +187,8 @@ def _tool_config(
 
 
 def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
-    """Return whether the caller forces a tool call; a Claude model that always thinks refuses
-    this.
+    """Return whether the caller forces a tool call, which Claude models that always think
+    refuse.
     """
     claude = target.dialect.claude
     always_thinks = claude.thinking_off == "never" and not claude.forced_calls_while_thinking

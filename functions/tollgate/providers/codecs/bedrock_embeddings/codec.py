@@ -54,7 +54,7 @@ class _NovaBody(Struct, frozen=True):
 
 class _CohereBody(Struct, frozen=True):
     embeddings: VectorsByType | list[Raw]
-    """Cohere Embed v3 returns a list, and v4 an object with a list for each number type."""
+    """The vectors: a list from Cohere Embed v3, an object with a list per number type from v4."""
 
 
 def _titan(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:

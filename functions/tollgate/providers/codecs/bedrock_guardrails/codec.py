@@ -36,7 +36,7 @@ _PICTURES: Final = "contentPolicyImageUnits"
 
 
 def split_by_input(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return one request for each input, because an answer does not name its input."""
+    """Return one request for each input, because an answer does not say which input it is about."""
     return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 

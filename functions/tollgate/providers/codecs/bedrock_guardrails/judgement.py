@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from tollgate.core.content import Image, Text
 
-# https://platform.openai.com/docs/guides/moderation (2026-11-22)
+# OpenAI's categories: https://platform.openai.com/docs/guides/moderation (2026-11-22).
 _CATEGORIES: Final = (
     "harassment",
     "harassment/threatening",
@@ -39,7 +39,7 @@ _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "SEXUAL": "sexual",
     "VIOLENCE": "violence",
 }
-# Guardrails report four levels of confidence; these scores stand for the levels.
+# The score for each of the four levels of confidence that guardrails report.
 _SCORES: Final[Mapping[str, float]] = {"NONE": 0.0, "LOW": 0.25, "MEDIUM": 0.5, "HIGH": 0.75}
 
 

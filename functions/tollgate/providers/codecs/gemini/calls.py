@@ -36,7 +36,7 @@ def signature_of(provenance: Provenance | None) -> str | None:
 
 
 def stated_id(id_: str) -> str | None:
-    """Return an id that Gemini assigned; None for an id that the gateway made."""
+    """Return the id if Gemini assigned it; None if the gateway created it."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 
@@ -55,7 +55,7 @@ class OpenCall(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the whole arguments, and then the events that end the part."""
+        """Yield the complete arguments, and then the events that end the part."""
         yield self.add(self.arguments.json())
         yield PartEnd(index=self.index, provenance=provenance_of(self.signature))
 

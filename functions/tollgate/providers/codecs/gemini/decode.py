@@ -71,13 +71,13 @@ _METADATA_FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "videoMe
 
 _TextKind = type[Text] | type[Reasoning]
 # The keys of the open text and the open call in `Parts`. A text ends when a call begins, and a call
-# when a text begins.
+# ends when a text begins.
 _TEXT: Final = "text"
 _CALL: Final = "call"
 
 
 class GeminiDecoder:
-    """Decodes one stream; `Ended` waits for its end: usage may follow the finish reason."""
+    """Decodes one stream. `Ended` comes last, because usage may follow the finish reason."""
 
     def __init__(
         self, provider: str, *, signer: str | None = GEMINI, searches_billed_once: bool = False
@@ -204,7 +204,7 @@ class GeminiDecoder:
         return opened if opened is not None and isinstance(opened.part, Reasoning) else None
 
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """Yield empty reasoning with a text's signature: text parts have no signature field."""
+        """Yield empty reasoning with a text's signature, for which text parts have no field."""
         if self._open_thought() is not None:
             yield from self._close_text()
         signed = provenance_of(signature, self._signer)

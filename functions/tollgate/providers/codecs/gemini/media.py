@@ -13,7 +13,7 @@ from tollgate.core.content import Audio, Document, Image, InlineMedia, SentMedia
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 
-# AI Studio knows the media types of uploaded files.
+# AI Studio knows the media type of a file that was uploaded to it; its URL needs no extension.
 _OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
 
 

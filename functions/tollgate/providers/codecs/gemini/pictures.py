@@ -83,7 +83,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
         if part.blob is not None and not part.thought
     ]
     return image_result(
-        # Some answers contain a draft before the final image.
+        # Some answers contain a draft before the final image; only the last image counts.
         images[-work.count :],
         work,
         target,

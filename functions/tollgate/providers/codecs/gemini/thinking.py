@@ -18,7 +18,7 @@ _Config = dict[str, JsonValue]
 
 
 def thinking_config(options: ReasoningOptions | None, dialect: Dialect) -> tuple[_Config, bool]:
-    """Return `thinkingConfig`, which may be empty, and whether it departs from the request."""
+    """Return `thinkingConfig`, which may be empty, and whether it differs from the request."""
     if options is None:
         return {}, False
     thinks = wants_thoughts(options)

@@ -11,7 +11,7 @@ from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_c
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class; None for a class that the report does not determine."""
+    """Return the tokens of each class; None for a class that cannot be derived from the report."""
     report = Counts(raw)
     cached = report.count("cachedContentTokenCount")
     uncached = _prompt_tokens(report)

@@ -219,7 +219,7 @@ class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
 
 
 def model_path(target: Target) -> str:
-    """Return the path of a model, to which the caller appends a method."""
+    """Return the path of a model, without the method, which the caller appends."""
     model = quote(target.upstream_model, safe="")
     owner = "/v1beta"
     if target.project is not None and target.location is not None:

@@ -41,7 +41,7 @@ class ChunkPattern:
             text = chunk[self._from : self._to].decode()
         except UnicodeDecodeError:
             return None
-        # JSON must escape quotes, backslashes and control characters only.
+        # Only quotes, backslashes and control characters must be escaped in JSON.
         return text if text.isprintable() and '"' not in text and "\\" not in text else None
 
     def find_texts(self, chunks: Sequence[bytes]) -> list[str]:

@@ -9,7 +9,7 @@ from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
 
 def make_codec(_: WireFormat) -> Codec:
-    """Return the codec, which reads nothing from the row of its format."""
+    """Return the codec, which does not depend on the entry of its format."""
     return Codec(
         encode=encode,
         decoder=lambda target: ChatDecoder(

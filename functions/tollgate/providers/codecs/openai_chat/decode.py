@@ -53,7 +53,7 @@ _GROUPS_MAX: Final = 4
 class ChatDecoder(ReadDecoder):
     """Decodes one stream.
 
-    `Ended` waits for the stream to close: usage, another reason or an error may follow.
+    `Ended` comes last, because usage, an error or another finish reason may follow the first one.
     """
 
     def __init__(

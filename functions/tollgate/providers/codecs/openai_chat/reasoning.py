@@ -11,7 +11,7 @@ _ADAPTED = ("reasoning",)
 def reasoning_fields(
     options: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Return the fields of the body, and `reasoning` if they depart from the request."""
+    """Return the fields of the body, and the name `reasoning` if they differ from the request."""
     thinks = None if options is None else wants_thoughts(options)
     if options is None or thinks is None:
         return {}, ()

@@ -55,7 +55,7 @@ def readership(target: Target) -> Readership:
     """Return the rules for the reasoning that a server accepts in the history, from its dialect."""
     dialect, signer = target.dialect, target.dialect.known_signer
     if dialect.reasoning_field == "reasoning_details":
-        # A router that serves models of many signers distinguishes their reasoning itself.
+        # A router that serves models of many signers tells their reasoning apart by itself.
         signers = None if signer is None else {signer}
         calls = {GEMINI} if signer in (None, GEMINI) else set()
         return Readership(model=target.model, signers=signers, unsigned="any", call_signers=calls)

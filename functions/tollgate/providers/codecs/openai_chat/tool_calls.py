@@ -35,7 +35,7 @@ class ToolCalls:
     def feed(self, piece: ToolCallDelta, seed: bytes) -> Iterator[StreamEvent]:
         """Yield the events of one piece; raise OrphanPiece if the piece belongs to no call.
 
-        `seed`, the frame of the piece, makes the id of a call to which the server assigned no id.
+        If the server sends no id for a call, the id is derived from `seed`, the piece's frame.
         """
         call = self._known(piece)
         if call is None:

@@ -39,7 +39,7 @@ class UnknownOfChunks:
         try:
             chunk = from_json(data)
         except ValueError:
-            # The decoder of chunks skips unknown values, even some that this parser refuses.
+            # The decoder of chunks skips unknown values, and this parser cannot parse all of them.
             return
         if not isinstance(chunk, dict):
             return
@@ -78,7 +78,7 @@ def _of_call(piece: JsonValue) -> _Json:
     if inner:
         tree["function"] = inner
     index = piece.get("index")
-    # The frame contains the call's index, by which the call is found in a whole reply.
+    # The frame contains the call's index, which identifies the call in a whole reply.
     return {"index": index, **tree} if tree and isinstance(index, int) else tree
 
 

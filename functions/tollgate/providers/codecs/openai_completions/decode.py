@@ -18,7 +18,7 @@ _TEXT: Final = "text"
 
 
 class CompletionDecoder:
-    """Decodes one stream; `Ended` waits for its end: usage follows the finish reason."""
+    """Decodes one stream. `Ended` comes last, because usage follows the finish reason."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider

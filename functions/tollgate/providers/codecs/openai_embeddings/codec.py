@@ -1,7 +1,7 @@
 """Encodes a batch of inputs, and decodes the list of vectors without parsing the numbers.
 
 https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). For Mistral, Voyage and
-Jina, the dialects have other names for some fields.
+Jina, the dialects rename some fields.
 """
 
 from typing import Final

@@ -146,7 +146,7 @@ class ResponsesDecoder:
         )
 
     def _unknown(self, data: bytes) -> UnknownFields:
-        """Return an event of unknown type; raise UpstreamError where there can be none."""
+        """Return an event of unknown type; raise UpstreamError if none may arrive at this point."""
         event = unknown_event(data)
         if event is None or event.place in {"error", *self._readers, *_SILENT}:
             raise malformed_error(self._provider, "an event that cannot be read")

@@ -93,7 +93,7 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _sent_otherwise(target: Target) -> set[str]:
-    """Return the names of the options that the body has under other names."""
+    """Return the names of the options that the Responses format names differently."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
 

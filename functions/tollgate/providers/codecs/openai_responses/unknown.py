@@ -30,7 +30,7 @@ _OF_EVENT: Final = frozenset(
         "text",
     }
 )
-# Fields that the gateway writes itself, most often as they were in the request.
+# Fields that the gateway writes itself, mostly by copying them from the request.
 _OF_RESPONSE: Final = frozenset(
     {
         "background",

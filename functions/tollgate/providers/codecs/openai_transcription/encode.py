@@ -14,7 +14,7 @@ from tollgate.core.work.recording import RECORDING_TYPES
 from tollgate.core.work.transcription import TranscriptionRequest
 from tollgate.providers.ports.base import FormPart, Target, WireRequest
 
-# This is enough for ten hours of words with two timestamps each.
+# Enough for ten hours of words with two timestamps each.
 TRANSCRIPT_BYTES_MAX: Final = 16 * 1024 * 1024
 
 

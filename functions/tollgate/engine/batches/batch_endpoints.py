@@ -1,0 +1,56 @@
+"""Decides which requests a provider runs in batches of its own."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from tollgate.core.dotted_names import DottedName
+from tollgate.core.request import GenerationRequest
+from tollgate.engine.gateway import Call, Gateway
+from tollgate.ingress.base import ParsedCall, ParsedWork
+from tollgate.routing.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from tollgate.engine.guardrails.bounds import BoundedGuard
+
+# Imported if the catalog has guardrails.
+_FIND_GUARDS: Final = DottedName[Callable[..., tuple["BoundedGuard", ...]]](
+    "tollgate.engine.guardrails.guards:find_guards"
+)
+
+
+def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
+    """Return the first endpoint of a plan if its provider can run the request in a batch.
+
+    The gateway itself runs requests for which it has work of its own before or during the answer:
+    files, documents, tools, guardrails, limits of sessions. It also runs those under a prompt
+    policy, because a provider stores the requests and answers of its batches.
+    """
+    first = plan.attempts[0]
+    if first.batch_percent is None or first.target.guardrail or first.service_tier:
+        return None
+    if _has_prompt_policy(gateway, call):
+        return None
+    if call.session is not None or not _is_plain(call.parsed):
+        return None
+    if gateway.planner.catalog.guardrails and _FIND_GUARDS()(gateway, call, plan):
+        return None
+    return first.target.endpoint_id
+
+
+def _has_prompt_policy(gateway: Gateway, call: Call) -> bool:
+    return bool(
+        call.principal.prompt_policies
+        or gateway.planner.catalog.defaults.prompt_policy
+        or call.parsed.request.preferences.prompt_policy
+    )
+
+
+def _is_plain(parsed: ParsedWork) -> bool:
+    request = parsed.request
+    if parsed.awaits is not None or request.names_files or request.has_documents:
+        return False
+    if isinstance(parsed, ParsedCall) and (parsed.window or parsed.compacts):
+        return False
+    if isinstance(request, GenerationRequest):
+        return not (request.server_tools or request.preferences.require_parameters)
+    return not request.addresses

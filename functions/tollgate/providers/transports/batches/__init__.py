@@ -1,0 +1,1 @@
+"""The batches of providers: the calls that submit, find, poll, read and cancel them."""

@@ -1,0 +1,130 @@
+"""Calls to a provider for its batches and their files."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Final, Literal, TypeVar
+
+from msgspec import MsgspecError, Struct, json
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.http1.errors import HttpError
+from tollgate.providers.ports.base import FormPart, ProviderRow, UpstreamRefused
+from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool, network_error
+
+_CONNECT_S: Final = 10.0
+_CALL_S: Final = 120.0
+_REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
+# An answer may contain pictures.
+_LINE_BYTES_MAX: Final = 32 * 1024 * 1024
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+
+_Reply = TypeVar("_Reply", bound=Struct)
+
+
+class ProviderCalls:
+    """Sends the calls of one row."""
+
+    def __init__(self, row: ProviderRow, pool: HttpPool, authorization: Authorization) -> None:
+        self._row = row
+        self._pool = pool
+        self._authorization = authorization
+
+    async def call(
+        self,
+        reply: type[_Reply],
+        method: Literal["GET", "POST"],
+        path: str,
+        *,
+        body: bytes = b"",
+        form: tuple[FormPart, ...] = (),
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> _Reply:
+        """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
+        call = await self._make(method, path, body=body, form=form, headers=headers)
+        try:
+            async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
+                content = await answer.read_all(_REPLY_BYTES_MAX)
+            return json.decode(content, type=reply)
+        except HttpError as failure:
+            raise network_error(self._row.slug, failure) from failure
+        except TimeoutError as late:
+            message = f"The provider {self._row.slug} did not answer in time."
+            raise UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message) from late
+        except MsgspecError as invalid:
+            raise self.malformed(path) from invalid
+
+    async def read_lines(
+        self, path: str, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the lines of a file as they arrive; raise UpstreamRefused or UpstreamError."""
+        rest = b""
+        async with aclosing(self._read(path, headers)) as parts:
+            async for part in parts:
+                *lines, rest = (rest + part).split(b"\n")
+                for line in filter(bytes.strip, lines):
+                    yield line
+                if len(rest) > _LINE_BYTES_MAX:
+                    raise self.malformed(path)
+        if rest.strip():
+            yield rest
+
+    def malformed(self, path: str) -> UpstreamError:
+        """Return the error for a reply that cannot be read."""
+        return UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {self._row.slug} answered {path} with something that cannot be read.",
+        )
+
+    def as_failure(self, refused: UpstreamRefused) -> UpstreamError:
+        """Return the error for a call that the provider has refused."""
+        return UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {self._row.slug} refused a call for a batch.",
+            status=refused.status,
+        )
+
+    async def _read(self, path: str, headers: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        call = await self._make("GET", path, headers=headers)
+        try:
+            async with self._pool.send(call) as answer:
+                while True:
+                    async with asyncio.timeout(_CALL_S):
+                        part = await answer.read()
+                    if not part:
+                        return
+                    yield part
+        except HttpError as failure:
+            raise network_error(self._row.slug, failure) from failure
+        except TimeoutError as late:
+            message = f"The provider {self._row.slug} was silent for {_CALL_S:g} s."
+            raise UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message) from late
+
+    async def _make(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        *,
+        body: bytes = b"",
+        form: tuple[FormPart, ...] = (),
+        headers: Mapping[str, str],
+    ) -> HttpCall:
+        url = f"{self._row.base_url}{path}"
+        given = {**headers, "accept": "*/*"}
+        if body:
+            given["content-type"] = "application/json"
+        return HttpCall(
+            provider=self._row.slug,
+            url=url,
+            headers=await self._authorization.authorize(url, given, body),
+            body=body,
+            connect_s=_CONNECT_S,
+            method=method,
+            form=form,
+        )
+
+
+def make_calls(row: ProviderRow, services: ProviderServices) -> ProviderCalls:
+    """Return the calls of a row, with the row's key."""
+    return ProviderCalls(row, services.pool, KeyHeader(row, services.secrets))

@@ -1,0 +1,250 @@
+"""The batches of providers over a socket, in OpenAI's form and in Anthropic's.
+
+Keeps C83.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.functional.providers.one_provider import CHAT, OneProvider
+from tests.upstream import FakeUpstream, Script
+from tollgate.core.errors import UpstreamError
+from tollgate.providers.ports.provider_batches import (
+    BatchedAnswer,
+    BatchedRequest,
+    BatchForm,
+    BatchTerms,
+    NotAccepted,
+    NotYetKnown,
+    ProviderBatches,
+)
+
+NAME = "57KCys---0r4dsQ"
+BODY = {"model": "m:1", "messages": [], "stream": True}
+CREATED = {"created_at": "2026-11-21T12:00:00.100435Z"}
+CREATED_S = 1_795_262_400.0
+
+
+def batches_of(provider: OneProvider, form: BatchForm) -> ProviderBatches:
+    auth = {"auth": "x-api-key"} if form == "anthropic" else {}
+    found = provider.provider(CHAT, batch=BatchTerms(form=form, percent=50), **auth).batches
+    assert found is not None
+    return found()
+
+
+def requests(path: str, count: int = 2, **headers: str) -> list[BatchedRequest]:
+    return [
+        BatchedRequest(
+            custom_id=f"{NAME}-{number}",
+            path=path,
+            body={**BODY, "stream_options": {}} if path != "/messages" else BODY,
+            headers=headers,
+        )
+        for number in range(count)
+    ]
+
+
+def jsonl(*lines: object) -> Script:
+    """A file of lines, whose chunks break within lines."""
+    content = b"\n".join(json.dumps(line).encode() for line in lines)
+    return Script(
+        headers={"content-type": "application/octet-stream"},
+        chunks=[content[start : start + 50] for start in range(0, len(content), 50)],
+    )
+
+
+def ok(body: object) -> Script:
+    return Script.json(200, body)
+
+
+async def answers(batches: ProviderBatches, batch_id: str) -> Sequence[BatchedAnswer]:
+    return [answer async for answer in batches.read_answers(batch_id)]
+
+
+async def test_c83_openais_form_uploads_a_file_and_creates_a_batch_over_it(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "openai")
+    upstream.enqueue(ok({"id": "file-1"}), ok({"id": "batch-1", "status": "validating"}))
+    assert await batches.submit(NAME, requests("/chat/completions")) == "batch-1"
+    upload, create = upstream.received
+    assert (upload.method, upload.path, create.path) == ("POST", "/files", "/batches")
+    assert upload.headers["authorization"] == create.headers["authorization"] == "Bearer sk-secret"
+    assert b'name="purpose"\r\n\r\nbatch\r\n' in upload.body
+    sent = [json.loads(line) for line in upload.body.splitlines() if line.startswith(b'{"custom')]
+    assert [line["custom_id"] for line in sent] == [f"{NAME}-0", f"{NAME}-1"]
+    assert sent[0] == {
+        "custom_id": f"{NAME}-0",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": {"model": "m:1", "messages": []},
+    }
+    assert create.json == {
+        "input_file_id": "file-1",
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+        "metadata": {"tollgate": NAME},
+    }
+
+
+async def test_c83_openais_form_reads_the_output_and_the_errors(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "openai")
+    states = ("validating", "in_progress", "finalizing", "cancelling", "completed", "failed")
+    upstream.enqueue(*(ok({"id": "b", "status": state}) for state in states))
+    assert [await batches.get_state("b") for _ in states] == [*["running"] * 4, "ended", "refused"]
+    upstream.enqueue(
+        ok({"id": "b", "status": "expired", "output_file_id": "out", "error_file_id": "err"}),
+        jsonl({"custom_id": "1", "response": {"status_code": 200, "body": {"id": "é" * 60}}}),
+        jsonl(
+            {"custom_id": "2", "response": {"status_code": 400, "body": {"error": {}}}},
+            {"custom_id": "3", "response": None, "error": {"code": "batch_expired"}},
+        ),
+    )
+    first, second, third = await answers(batches, "b")
+    assert (first.custom_id, first.status) == ("1", 200)
+    assert json.loads(first.body) == {"id": "é" * 60}
+    assert (second.status, third.status) == (400, None)
+    assert [each.path for each in upstream.received[-2:]] == [
+        "/files/out/content",
+        "/files/err/content",
+    ]
+
+
+async def test_c83_openais_form_finds_a_batch_by_its_metadata(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "openai")
+
+    def page(batch_id: str, name: str | None, created_s: float) -> Script:
+        metadata = None if name is None else {"tollgate": name}
+        batch = {"id": batch_id, "created_at": created_s, "metadata": metadata}
+        return ok({"data": [batch], "has_more": True})
+
+    upstream.enqueue(page("b-3", None, CREATED_S + 9), page("b-2", NAME, CREATED_S + 1))
+    assert await batches.find(NAME, since_s=CREATED_S, count=2) == "b-2"
+    assert upstream.received[-1].path == "/batches?limit=100&after=b-3"
+    upstream.enqueue(page("b-3", None, CREATED_S + 9), page("b-1", "other", CREATED_S - 900))
+    assert await batches.find(NAME, since_s=CREATED_S, count=2) is None
+    assert upstream.unplayed == 0
+
+
+async def test_c83_anthropics_form_sends_the_requests_in_one_body(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "anthropic")
+    upstream.enqueue(ok({"id": "msgbatch_1", "processing_status": "in_progress", **CREATED}))
+    sent = requests("/messages", **{"anthropic-version": "2023-06-01", "anthropic-beta": "b1"})
+    assert await batches.submit(NAME, sent) == "msgbatch_1"
+    [create] = upstream.received
+    assert (create.path, create.headers["x-api-key"]) == ("/messages/batches", "sk-secret")
+    assert create.headers["anthropic-beta"] == "b1"
+    params = {"model": "m:1", "messages": []}
+    assert create.json == {
+        "requests": [{"custom_id": f"{NAME}-{number}", "params": params} for number in range(2)]
+    }
+
+
+async def test_c83_anthropics_form_reads_all_kinds_of_results(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "anthropic")
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}}
+    upstream.enqueue(
+        jsonl(
+            {"custom_id": "1", "result": {"type": "succeeded", "message": {"id": "msg_1"}}},
+            {"custom_id": "2", "result": {"type": "errored", "error": error}},
+            {"custom_id": "3", "result": {"type": "expired"}},
+            {"custom_id": "4", "result": {"type": "canceled"}},
+        )
+    )
+    found = await answers(batches, "msgbatch_1")
+    assert [each.status for each in found] == [200, 529, None, None]
+    assert (json.loads(found[0].body), json.loads(found[1].body)) == ({"id": "msg_1"}, error)
+    assert upstream.received[0].path == "/messages/batches/msgbatch_1/results"
+
+
+async def test_c83_anthropics_form_finds_a_batch_by_its_results(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "anthropic")
+
+    def page(status: str, count: int = 2) -> Script:
+        batch = {"id": "m", "processing_status": status, "request_counts": {"x": count}, **CREATED}
+        return ok({"data": [batch], "has_more": False})
+
+    def first(name: str) -> Script:
+        return jsonl({"custom_id": f"{name}-0", "result": {"type": "expired"}})
+
+    find = {"since_s": CREATED_S, "count": 2}
+    upstream.enqueue(page("ended"), first(NAME))
+    assert await batches.find(NAME, **find) == "m"
+    upstream.enqueue(page("ended"), first("other"))
+    assert await batches.find(NAME, **find) is None
+    upstream.enqueue(page("ended", count=3))
+    assert await batches.find(NAME, **find) is None
+    upstream.enqueue(page("in_progress"))
+    with pytest.raises(NotYetKnown):
+        await batches.find(NAME, **find)
+    assert upstream.unplayed == 0
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+async def test_c83_only_a_refusal_makes_it_certain_that_nothing_is_accepted(
+    upstream: FakeUpstream, provider: OneProvider, form: BatchForm
+) -> None:
+    batches = batches_of(provider, form)
+    path = "/messages" if form == "anthropic" else "/chat/completions"
+    uploaded = [] if form == "anthropic" else [ok({"id": "file-1"})]
+    upstream.enqueue(*uploaded, Script.json(400, {"error": {"message": "No."}}))
+    with pytest.raises(NotAccepted):
+        await batches.submit(NAME, requests(path))
+    for unsure in (
+        Script.json(500, {}),
+        Script(before_headers="close"),
+        ok({"id": 7}),
+        Script.json(200, [], content_length="x"),
+    ):
+        upstream.enqueue(*uploaded, unsure)
+        with pytest.raises(UpstreamError):
+            await batches.submit(NAME, requests(path))
+
+
+async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "openai")
+    for failed in (Script.json(500, {}), Script(before_headers="close")):
+        upstream.enqueue(failed)
+        with pytest.raises(NotAccepted):
+            await batches.submit(NAME, requests("/chat/completions"))
+    provider.secrets.secret = None
+    for form, path in (("openai", "/chat/completions"), ("anthropic", "/messages")):
+        with pytest.raises(NotAccepted):
+            await batches_of(provider, form).submit(NAME, requests(path))
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+async def test_c83_results_that_cannot_be_read_are_a_failure_of_the_provider(
+    upstream: FakeUpstream, provider: OneProvider, form: BatchForm
+) -> None:
+    batches = batches_of(provider, form)
+    found = [] if form == "anthropic" else [ok({"id": "b", "output_file_id": "out"})]
+    broken: tuple[Any, ...] = (
+        Script.json(404, {}),
+        Script(chunks=[b"no JSON\n"]),
+        Script(chunks=[b'{"custom_id": "1"'], end="close"),
+        Script(chunks=[b"[]"]),
+    )
+    for script in broken:
+        upstream.enqueue(*found, script)
+        with pytest.raises(UpstreamError):
+            await answers(batches, "b")
+    upstream.enqueue(Script.json(409, {}), Script.json(503, {}))
+    await batches.cancel("b")
+    with pytest.raises(UpstreamError):
+        await batches.cancel("b")
