@@ -26,8 +26,7 @@ Headers = Mapping[str, str]
 
 # The date format of RFC 9110, 5.6.7. The names are in English because the process sets no locale.
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
-# Size from which a stream's last events, which may repeat the answer, leave the event loop.
-_LARGE_STREAM_BYTES: Final = 1024 * 1024
+_LARGE_STREAM_BYTES: Final = 1024 * 1024  # The last events, which repeat the answer, are larger.
 
 
 class ClientGone(Exception):
@@ -92,8 +91,7 @@ class SseSink:
         self._ingress = ingress
         self._parsed = parsed
         self._side = side
-        # Replayed answers have no hold, and share one turn in the side thread.
-        self._workspace_id = ""
+        self._workspace_id = ""  # Replayed answers have no hold, and share one turn.
         self._written_bytes = 0
         self._clock = clock
         self._timing = timing
