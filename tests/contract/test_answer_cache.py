@@ -10,20 +10,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.memory.answer_cache import MemoryAnswerCache
+from tests.memory.answer_cache import MemoryAnswerCache, MemoryClearableCache
+from tests.stores import TESTER, DynamoStores, MemoryStores
 from tests.unit.engine.test_answer_cache import CachedHouse, cached
 from tests.unit.web.test_api_app import Api, api
 from tollgate.aws.failures import StoreUnavailable
 from tollgate.aws.objects import FolderObjects, ListedObject, ObjectStore
 from tollgate.core.errors import LedgerError
+from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import AuditFilter
+from tollgate.stores.ports.administration import ClearableCache
 from tollgate.stores.ports.base import AnswerCache
 from tollgate.stores.records import answer_cache
 from tollgate.stores.records.answer_cache import ObjectAnswerCache
+from tollgate.stores.records.audited_cache import AuditedAnswerCache
 from tollgate.stores.records.expired_objects import EXPIRY_DAYS
 
 
 @pytest.fixture(params=[MemoryAnswerCache, ObjectAnswerCache])
-def cache(request: pytest.FixtureRequest, tmp_path: Path) -> AnswerCache:
+def cache(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryAnswerCache | ObjectAnswerCache:
     kind = request.param
     return kind() if kind is MemoryAnswerCache else kind(FolderObjects(tmp_path))
 
@@ -36,7 +41,9 @@ async def test_c59_an_answer_is_found_only_in_its_workspace(cache: AnswerCache) 
     assert await cache.get("acme", "0a1c") is None
 
 
-async def test_c59_a_workspace_deletes_its_answers_alone(cache: AnswerCache) -> None:
+async def test_c59_a_workspace_deletes_its_answers_alone(
+    cache: MemoryAnswerCache | ObjectAnswerCache,
+) -> None:
     for name in ("a", "b"):
         await cache.put("acme", name, b"1")
     await cache.put("rival", "a", b"2")
@@ -82,9 +89,29 @@ async def test_c59_a_workspace_empties_its_cache(objects: ObjectStore) -> None:
     assert await home.status() == "miss"
     assert await home.status() == "hit; age=0"
     made: Api = await api()
-    call = Api(made.home, made.management, made.stranger, {"answer_cache": store})
+    books, clock = made.home.stores.books, made.home.stores.clock
+    cache = MemoryClearableCache(books, clock, store)
+    call = Api(made.home, made.management, made.stranger, {"answer_cache": cache})
     other = await call("DELETE", "/v1/cache", key=call.stranger)
     assert (other.status, other.json) == (200, {"deleted": 0})
     reply = await call("DELETE", "/v1/cache", key=call.management)
     assert (reply.status, reply.json) == (200, {"deleted": 1})
     assert await home.status() == "miss"
+
+
+async def test_c59_c90_emptying_a_cache_is_an_entry_of_its_workspace(
+    stores: MemoryStores | DynamoStores, tmp_path: Path
+) -> None:
+    answers = ObjectAnswerCache(FolderObjects(tmp_path))
+    await answers.put("acme", "0a1b", b"answer")
+    cache: ClearableCache = (
+        MemoryClearableCache(stores.books, stores.clock, answers)
+        if isinstance(stores, MemoryStores)
+        else AuditedAnswerCache(
+            stores.client, stores.tables, answers, ids=IdSource(stores.clock), clock=stores.clock
+        )
+    )
+    assert await cache.clear("acme", by=TESTER) == 1
+    wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now_s()) + 1)
+    [entry] = (await stores.audit_log.page("acme", wanted, limit=1)).found
+    assert (entry.action, entry.target, entry.actor) == ("cache.clear", "acme", TESTER)

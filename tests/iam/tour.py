@@ -14,12 +14,7 @@ from typing import Any, Final
 import aiohttp
 
 from tests.deployed_functions import CHAT_ROUTES, TOP
-from tests.deployment import (
-    Answer,
-    Deployment,
-    Workspace,
-    open_stores,
-)
+from tests.deployment import Answer, Deployment, Workspace, open_stores
 from tests.documents import pdf, stream
 from tests.iam.refused_keys import refuse_keys
 from tests.iam.schedules import leave_work, run_on_schedule, store_an_answer

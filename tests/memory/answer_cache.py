@@ -2,6 +2,13 @@
 
 from dataclasses import dataclass, field
 
+from tests.memory.books import MemoryBooks
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
+from tollgate.stores.records.answer_cache import ObjectAnswerCache
+from tollgate.stores.rules.audit_entries import cache_cleared, new_entry
+
 
 @dataclass
 class MemoryAnswerCache:
@@ -20,3 +27,19 @@ class MemoryAnswerCache:
         for place in due:
             del self.stored[place]
         return len(due)
+
+
+@dataclass(frozen=True)
+class MemoryClearableCache:
+    """Implements `stores.ports.administration.ClearableCache`."""
+
+    books: MemoryBooks
+    clock: Clock
+    answers: MemoryAnswerCache | ObjectAnswerCache = field(default_factory=MemoryAnswerCache)
+
+    async def clear(self, workspace_id: str, *, by: Actor) -> int:
+        entry = new_entry(
+            cache_cleared(workspace_id), by, ids=IdSource(self.clock), clock=self.clock
+        )
+        self.books.entries_of_audit.append(entry)
+        return await self.answers.clear(workspace_id)

@@ -17,7 +17,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
 from tollgate.core.request import GenerationRequest
-from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.tracing import PlatformIds
 from tollgate.core.work.base import Work
 from tollgate.engine.admission import budget_left_percent
 from tollgate.engine.ceilings import find_limits, in_session
@@ -51,7 +51,12 @@ from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, unless_gone
-from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
+from tollgate.web.http.request_id import (
+    RequestIds,
+    client_request_id,
+    platform_ids_of,
+    request_id_of,
+)
 from tollgate.web.http.source_address import source_address
 from tollgate.web.http.unknown_callers import unknown_callers
 
@@ -213,7 +218,7 @@ class MeteredEndpoint(FormatEndpoint):
 
     async def _parse(self, entered: Entered, scope: Scope) -> _Admitted:
         gateway = entered.gateway
-        call, body = await self.read_call(entered, self._deadline(scope), _platform_ids(scope))
+        call, body = await self.read_call(entered, self._deadline(scope), platform_ids_of(scope))
         if not call.parsed.stream:
             sooner = call.deadline.sooner(gateway.timing.non_streamed_total_s)
             call = replace(call, deadline=sooner)
@@ -354,9 +359,7 @@ class MeteredEndpoint(FormatEndpoint):
 def _stated_labels(
     gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
 ) -> Mapping[str, str]:
-    """Return the labels that the caller sent about itself; none unless the catalog reads such
-    labels.
-    """
+    """Return the labels that the caller sent about itself; none unless the catalog reads them."""
     sources = gateway.planner.catalog.attribution
     if not sources:
         return NO_HEADERS
@@ -368,11 +371,6 @@ def _stated_labels(
 
 def _enables(headers: Mapping[str, str], name: str) -> bool:
     return headers.get(name, "").lower() == "enabled"
-
-
-def _platform_ids(scope: Scope) -> PlatformIds:
-    extensions = scope.get("extensions") or {}
-    return PlatformIds(**extensions.get(PLATFORM_IDS_EXTENSION, {}))
 
 
 def _is_large(work: Work) -> bool:

@@ -28,6 +28,7 @@ from tollgate.stores.ports.access_log import AccessLog, ReadContent
 from tollgate.stores.ports.administration import (
     ActivityStore,
     AuditLog,
+    ClearableCache,
     FileStore,
     GenerationStore,
     KeyStore,
@@ -37,7 +38,7 @@ from tollgate.stores.ports.administration import (
     Workspace,
     WorkspaceStore,
 )
-from tollgate.stores.ports.base import AnswerCache, CooldownStore
+from tollgate.stores.ports.base import CooldownStore
 from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
@@ -92,7 +93,7 @@ class Services(Struct, frozen=True, kw_only=True):
     """Stored replies for Idempotency-Key; None in a deployment that has neither a bucket nor a
     folder.
     """
-    answer_cache: AnswerCache | None = None
+    answer_cache: ClearableCache | None = None
     """Stored answers for identical requests; None in a deployment that has neither a bucket nor a
     folder.
     """

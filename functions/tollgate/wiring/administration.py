@@ -16,6 +16,7 @@ from tollgate.stores.people.teams import DynamoTeamStore
 from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
+from tollgate.stores.records.audited_cache import AuditedAnswerCache
 from tollgate.stores.records.responses import AuditedResponses
 from tollgate.stores.subjects.standing import DynamoSubjectStore
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
@@ -41,6 +42,8 @@ class Administration(Struct, frozen=True, kw_only=True):
     sessions: DynamoSessionStore
     webhooks: DynamoWebhookStore
     subjects: DynamoSubjectStore
+    answer_cache: AuditedAnswerCache | None
+    """None in a deployment without a bucket for content."""
     responses: AuditedResponses | None
     """None in a deployment without a bucket for content."""
 
@@ -79,6 +82,9 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
             clock=clock,
         ),
         subjects=DynamoSubjectStore(client, tables, ids=ids, clock=clock),
+        answer_cache=None
+        if stores.answer_cache is None
+        else AuditedAnswerCache(client, tables, stores.answer_cache, ids=ids, clock=clock),
         responses=None
         if stores.responses is None
         else AuditedResponses(client, tables, stores.responses, ids=ids, clock=clock),

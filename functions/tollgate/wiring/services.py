@@ -61,7 +61,7 @@ def wire_services(
         background=wire_background(stores, None, clock),
         named_files=stores.named_files,
         answers=stores.answers,
-        answer_cache=stores.answer_cache,
+        answer_cache=administration.answer_cache,
         catalogs=catalogs,
         publications=stores.publications,
         formats=formats,

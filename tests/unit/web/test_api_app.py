@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house, store_is_away
+from tests.memory.answer_cache import MemoryClearableCache
 from tests.memory.publications import MemoryPublications
 from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.stores import TESTER
@@ -63,6 +64,7 @@ class Api:
         home, known = self.home, Services.__struct_fields__
         services = {
             **dict.fromkeys(MISSING_STORES),
+            "answer_cache": MemoryClearableCache(home.stores.books, home.stores.clock),
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{it: store for it, store in vars(home.stores).items() if it in known},
             "catalogs": Always(home.catalog),

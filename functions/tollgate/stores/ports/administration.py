@@ -247,6 +247,13 @@ class AuditLog(Protocol):
         """Compare the UTC days in [first, last] (`2026-11-21`) with their seals, oldest first."""
 
 
+class ClearableCache(Protocol):
+    """The answers that identical requests of a workspace may get."""
+
+    async def clear(self, workspace_id: str, *, by: Actor) -> int:
+        """Delete a workspace's answers, at most a bounded number, and return their number."""
+
+
 class ResponseStore(Protocol):
     """The stored responses that later requests can refer to, as JSON."""
 

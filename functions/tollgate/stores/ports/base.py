@@ -264,6 +264,3 @@ class AnswerCache(Protocol):
 
     async def put(self, workspace_id: str, name: str, answer: bytes) -> None:
         """Store an answer in place of an earlier one."""
-
-    async def clear(self, workspace_id: str) -> int:
-        """Delete a workspace's answers, at most a bounded number, and return their number."""

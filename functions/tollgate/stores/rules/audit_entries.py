@@ -80,6 +80,11 @@ class AuditedChange(Struct, frozen=True, kw_only=True):
     after: Struct | None = None
 
 
+def cache_cleared(workspace_id: str) -> AuditedChange:
+    """Return the change that empties a workspace's cache of answers."""
+    return AuditedChange(action="cache.clear", target=workspace_id, workspace_id=workspace_id)
+
+
 def is_entry_id(text: str) -> bool:
     """Return True if a text has the format of entry ids and cursors."""
     return _ENTRY_ID.fullmatch(text) is not None

@@ -6,6 +6,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.ids import IdSource
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 
 _REQUEST_ID: Final = "x-request-id"
 _RAW_REQUEST_ID: Final = _REQUEST_ID.encode()
@@ -18,6 +19,12 @@ def request_id_of(scope: Scope) -> str:
     """Return the id that `RequestIds` assigned to this request."""
     request_id: str = scope[_SCOPE_KEY]
     return request_id
+
+
+def platform_ids_of(scope: Scope) -> PlatformIds:
+    """Return the ids that the platform gave to a request."""
+    extensions = scope.get("extensions") or {}
+    return PlatformIds(**extensions.get(PLATFORM_IDS_EXTENSION, {}))
 
 
 def client_request_id(headers: Mapping[str, str]) -> str | None:

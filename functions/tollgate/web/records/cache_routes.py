@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.services import Services
 
 
@@ -18,9 +18,10 @@ def cache_routes(services: Services) -> APIRouter:
     router = admitted_router(services, prefix="/v1", tag="generations")
 
     @router.delete("/cache")
-    async def clear_cache(principal: Caller) -> ClearedCache:
+    async def clear_cache(principal: Caller, by: By) -> ClearedCache:
         """Delete the workspace's stored answers, which identical requests would get."""
         cache = services.answer_cache
-        return ClearedCache(deleted=await cache.clear(principal.workspace_id) if cache else 0)
+        deleted = await cache.clear(principal.workspace_id, by=by) if cache is not None else 0
+        return ClearedCache(deleted=deleted)
 
     return router

@@ -26,8 +26,8 @@ from tollgate.web.http.request_id import request_id_of
 from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
+from tollgate.web.routing.explained_parts import ExplainedCache
 from tollgate.web.routing.explanation_shapes import (
-    ExplainedCache,
     ExplanationObject,
     answer_time_s,
     explain_plan,

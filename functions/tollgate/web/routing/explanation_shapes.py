@@ -4,43 +4,40 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 
-from tollgate.core.content import ServerToolId
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
 from tollgate.core.principal import Principal
-from tollgate.core.records.generation import RoundsBound
-from tollgate.core.request import GenerationRequest, SystemMessage
 from tollgate.core.routing.endpoint_status import KeyFault
 from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
-from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
+from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
-from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.defaults_sections import TimeoutsSection
-from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.tools.ports.base import RequestTools
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.models.endpoint_status import EndpointStatus
+from tollgate.web.routing.explained_parts import (
+    ExplainedCache,
+    ExplainedGuardrail,
+    ExplainedPreset,
+    ExplainedRounds,
+)
 from tollgate.web.shapes import Usd, moment
 
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.bounds import BoundedGuard
 
-# Imported at first use, because few catalogs have guardrails or a cache.
+# Imported at first use, because few catalogs have guardrails.
 _BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
     "tollgate.engine.guardrails.bounds:bound_guards"
-)
-_IS_REPEATABLE: Final = DottedName[Callable[[ParsedWork], bool]](
-    "tollgate.engine.replies.answer_cache:is_repeatable"
 )
 
 
@@ -146,118 +143,6 @@ class SimulationObject(BaseModel):
             faults=[f"{fault.kind}@{fault.where}" for fault in faults],
             attempts=[SimulatedAttemptObject.of(attempt) for attempt in simulated.attempts],
             error=simulated.error.value if simulated.error else None,
-        )
-
-
-class ExplainedTool(BaseModel):
-    """A tool that the gateway runs for a model, and the engine that serves the tool."""
-
-    id: ServerToolId
-    engine: str
-    by_provider: bool = Field(description="whether a provider that can run the tool does so")
-    uses_max: int
-    fees: Usd = Field(description="fees of all runs by the engine")
-
-    @classmethod
-    def of(cls, injected: Injected, tools: RequestTools) -> Self:
-        """Convert a tool to its JSON."""
-        return cls(
-            id=injected.tool.id,
-            engine=injected.bound.engine,
-            by_provider=tools.native(injected.tool) is not None,
-            uses_max=injected.bound.uses_max,
-            fees=usd(injected.bound.fees_nano_usd),
-        )
-
-
-class ExplainedRounds(BaseModel):
-    """Upper bounds on the rounds, because each prompt may contain all earlier results."""
-
-    rounds_max: int
-    result_tokens: int = Field(description="tokens of the results of all runs")
-    fees: Usd = Field(description="fees of all runs")
-    tools: list[ExplainedTool]
-
-    @classmethod
-    def of(cls, bound: RoundsBound, injected: InjectedTools | None) -> Self:
-        """Convert a bound to its JSON."""
-        return cls(
-            tools=[ExplainedTool.of(tool, injected.tools) for tool in injected.by_name.values()]
-            if injected
-            else [],
-            rounds_max=bound.rounds_max,
-            result_tokens=bound.result_tokens,
-            fees=usd(bound.fees_nano_usd),
-        )
-
-
-class ExplainedGuardrail(BaseModel):
-    """A guardrail of the gateway that would judge the request."""
-
-    name: str
-    kind: str = Field(description="patterns, moderation or judge")
-    stages: list[str]
-    action: str
-    cost_max: Usd = Field(description="highest cost of all judgements, which is part of `hold`")
-
-    @classmethod
-    def of(cls, guard: "BoundedGuard") -> Self:
-        """Convert a guardrail to its JSON."""
-        return cls(
-            name=guard.name,
-            kind=guard.row.kind,
-            stages=list(guard.row.stages),
-            action=guard.row.action,
-            cost_max=usd(guard.cost_max_nano_usd),
-        )
-
-
-class ExplainedCache(BaseModel):
-    """The route's reuse of answers."""
-
-    ttl_s: int
-    price_percent: int
-    unused: str | None = Field(description="reason why this request is always answered anew")
-
-    @classmethod
-    def of(
-        cls, survey: Survey, catalog: Catalog, principal: Principal, parsed: ParsedWork
-    ) -> Self | None:
-        """Describe the cache of a request's route; None if the route has none."""
-        route = survey.trace.route if survey.trace else None
-        section = catalog.routes[route].cache if route is not None else None
-        if section is None:
-            return None
-        unused = None
-        if principal.answer_sharing is None:
-            unused = "the key has no answer_cache"
-        elif not _IS_REPEATABLE()(parsed):
-            unused = "answers to this request may differ"
-        return cls(ttl_s=section.ttl_s, price_percent=section.price_percent, unused=unused)
-
-
-class ExplainedPreset(BaseModel):
-    """The request as its preset completes it."""
-
-    name: str
-    system: str | None = Field(description="system prompt with the values of the variables")
-    max_tokens: int | None
-    reasoning: str | None
-    parameters: dict[str, JsonValue]
-
-    @classmethod
-    def of(cls, work: Work | None) -> Self | None:
-        """Convert a completed request to its JSON; None for a request without a preset."""
-        if not isinstance(work, GenerationRequest) or work.preset is None:
-            return None
-        systems = (each for each in work.messages if isinstance(each, SystemMessage))
-        parts = [part.text for each in systems for part in each.content]
-        return cls(
-            name=work.preset,
-            system="\n".join(parts) or None,
-            max_tokens=work.output_tokens_max,
-            reasoning=work.reasoning.effort if work.reasoning else None,
-            parameters=stated_parameters(work),
         )
 
 
