@@ -72,7 +72,7 @@ def make_traffic(api: httpx2.Client) -> dict[str, str]:
 
 
 def make_batch(api: httpx2.Client, secret: str) -> None:
-    """A batch of one line that is served and one that is refused."""
+    """A batch of one line that is served, and one for whose model no provider has a key."""
     lines = b"".join(
         json.dumps(
             {
@@ -83,7 +83,7 @@ def make_batch(api: httpx2.Client, secret: str) -> None:
             }
         ).encode()
         + b"\n"
-        for model in ("test/echo", "test/echo:429")
+        for model in ("test/echo", "smart")
     )
     bearer = {"authorization": f"Bearer {secret}"}
     sent = {"file": ("lines.jsonl", lines)}
