@@ -193,11 +193,12 @@ def test_the_playground_streams_an_answer_with_its_cost_and_its_code(visitor: Vi
 def test_a_gateway_that_is_away_is_said_with_what_to_do(visitor: Visitor) -> None:
     visitor.sign_in()
     visitor.page.route("**/v1/activity*", lambda route: route.abort())
-    visitor.page.goto(f"{visitor.host}/console/#/spend?month=2026-10")
+    visitor.page.goto(f"{visitor.host}/console/#/spend?by=key")
     visitor.page.get_by_text("The gateway cannot be reached.").wait_for()
     visitor.page.unroute("**/v1/activity*")
     visitor.press("Try again")
-    visitor.page.get_by_text("Nothing was spent in 2026-10.").wait_for()
+    table = visitor.page.get_by_role("table", name="Spend by key")
+    table.get_by_text("search production").wait_for()
     assert visitor.faults == ["Failed to load resource: net::ERR_FAILED"]
     visitor.faults.clear()
 

@@ -56,7 +56,7 @@ def test_c90_an_auditor_verifies_the_log_and_is_warned_of_one_without_seals(
     assert printed(server, "audit", "ls", "--since", "1h", "--json") == listed
     unsealed = run(server, "audit", "verify", "--csv")
     assert unsealed.returncode == 1
-    assert "No day here is sealed" in unsealed.stderr
+    assert "None of these days is sealed" in unsealed.stderr
     days = list(csv.DictReader(io.StringIO(unsealed.stdout)))
     assert len(days) == 30
     assert {day["hash"] for day in days} == {""}
