@@ -18,7 +18,7 @@ BUDGETS = {
     # Admission is counted and ended, and a large body is parsed next to the loop (decision 231).
     # Whether a guardrail applies, the ceilings of the request, and what is left of its budgets are
     # each found once.
-    "one streamed chat": (46, 100),
+    "one streamed chat": (49, 100),
     # The record and its refund.
     "read a record": (5, 10),
     # 26 when it runs alone, now and then 27 beside other work: the order of waiting steps differs.

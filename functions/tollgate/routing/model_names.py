@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from tollgate.core.request import PRESET_PREFIX
-from tollgate.providers.shared.bedrock import GEOGRAPHIES
+from tollgate.providers.shared.bedrock_models import GEOGRAPHIES
 
 # Prefixes with a special meaning in requests; an alias that starts with one could never be matched.
 RESERVED_PREFIXES: Final = ("adapter:", "deployment:", PRESET_PREFIX, "route:", "tensorzero::")

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from tollgate.providers.shared.bedrock import GEOGRAPHIES
+from tollgate.providers.shared.bedrock_models import GEOGRAPHIES
 
 # Countries of AWS regions, and of the geographies of inference profiles within one country: AWS
 # Global Infrastructure, "AWS Regions" (2026-11-27).

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from tollgate.core.work.kinds import WORK_KINDS
-from tollgate.providers.shared.bedrock import GEOGRAPHIES, base_model
+from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
 from tollgate.routing.file.prompt_policies import without_refused

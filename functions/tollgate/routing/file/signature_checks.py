@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tollgate.providers.ports.base import SIGNED_SERVICES
-from tollgate.providers.shared.bedrock import GEOGRAPHIES
+from tollgate.providers.shared.bedrock_models import GEOGRAPHIES
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.schema import EndpointSection, ProviderSection

@@ -12,7 +12,7 @@ from tollgate.providers.codecs.anthropic.encode import encode
 from tollgate.providers.codecs.anthropic.errors import error_of_reply
 from tollgate.providers.ports.base import Codec, Target, TokenCounter, WireRequest
 from tollgate.providers.ports.wire_format import WireFormat
-from tollgate.providers.shared.bedrock import base_model
+from tollgate.providers.shared.bedrock_models import base_model
 
 # Fields that a counting request may have; Anthropic refuses any other with status 400.
 _COUNTED: Final = frozenset(

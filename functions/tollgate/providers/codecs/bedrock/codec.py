@@ -9,7 +9,8 @@ from tollgate.providers.codecs.bedrock.decode import ConverseDecoder
 from tollgate.providers.codecs.bedrock.encode import encode
 from tollgate.providers.ports.base import Codec, Target, TokenCounter, WireRequest
 from tollgate.providers.ports.wire_format import WireFormat
-from tollgate.providers.shared.bedrock import base_model, error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock_models import base_model
 
 _COUNTED: Final = frozenset({"additionalModelRequestFields", "messages", "system", "toolConfig"})
 
