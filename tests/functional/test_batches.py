@@ -19,6 +19,7 @@ from openai.types import Batch
 from tests.clocks import ShiftedClock
 from tests.deployment import Deployment, Workspace, open_stores
 from tests.functional.test_serve import Served, served
+from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
@@ -87,9 +88,12 @@ async def output(client: AsyncOpenAI, file_id: str | None) -> list[Any]:
 async def records_of(deployment: Deployment, workspace: Workspace) -> list[GenerationRecord]:
     found = list[GenerationRecord]()
     before: str | None = None
+    now_s = int(SystemClock().now_s())
+    # A longer time has more partitions, which a page reads one by one.
+    wanted = GenerationFilter(since_s=now_s - DAY_S, until_s=now_s + DAY_S)
     while True:
         page = await deployment.stores.generations.page(
-            workspace.id, GenerationFilter(since_s=0, until_s=2**31), limit=500, before=before
+            workspace.id, wanted, limit=500, before=before
         )
         found += page.found
         before = page.next
