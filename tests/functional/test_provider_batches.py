@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from openai.types import Batch
 
 from tests.batches import CHAT, file_of, line
-from tests.functional.providers.test_submitted_lines import BatchServer
+from tests.functional.test_submitted_lines import BatchServer
 from tests.local_server import LocalServer, local_server
 
 COUNT = 50
