@@ -67,6 +67,7 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
         stores = SimpleNamespace(
             **vars(memory),
             answers=None,
+            answer_cache=None,
             contents=None,
             responses=None,
             named_files=None,
@@ -81,7 +82,10 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
             settings, stores.publications, gateway, clock=clock, journal=journal
         )
     limits = wire_web_limits(settings)
-    return wire_chat_app(stores, gateways, limits, clock=clock, journal=journal), key
+    app = wire_chat_app(
+        stores, gateways, limits, background=lambda: None, clock=clock, journal=journal
+    )
+    return app, key
 
 
 class Adapter:
