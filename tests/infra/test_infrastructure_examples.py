@@ -228,7 +228,7 @@ def test_sam_and_aws_package_the_template_into_the_bucket(tmp_path: Path) -> Non
             for it in yaml_parse(packaged.decode())["Resources"].values()
             if it["Type"] == "AWS::Serverless::Function"
         ]
-        assert len(functions) == 6
+        assert len(functions) == 8
         for function in functions:
             assert function["CodeUri"].startswith("s3://artefacts/tollgate/")
             place = function["CodeUri"].removeprefix("s3://artefacts/")
