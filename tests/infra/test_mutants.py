@@ -34,6 +34,7 @@ class Fault:
 PATHS: Final = "Resources Api Properties DefinitionBody paths"
 STREAMED: Final = f"{PATHS} /v1/chat/completions post x-amazon-apigateway-integration"
 CHAT_STATEMENTS: Final = "Resources ChatRole Properties Policies 0 PolicyDocument Statement"
+PROVIDER_STATEMENTS: Final = "Resources ChatRole Properties Policies 1 PolicyDocument Statement"
 GATEWAY_ERRORS: Final = "Resources Api Properties GatewayResponses"
 BODY: Final = "ResponseTemplates application/json"
 
@@ -182,7 +183,7 @@ FAULTS: Final = [
         value={"Fn::GetAtt": ["ApiRole", "Arn"]},
         seen_by=roles.test_every_function_has_a_role_of_its_own,
     ),
-    Fault(at=f"{CHAT_STATEMENTS} 8 Resource", value="*", seen_by=allowed),
+    Fault(at=f"{PROVIDER_STATEMENTS} 3 Resource", value="*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 2 Condition Null", value=ABSENT, seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 2 Action", value="dynamodb:*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 0 NotAction", value="iam:*", seen_by=allowed),
@@ -198,7 +199,7 @@ FAULTS: Final = [
         seen_by=roles.test_only_lambda_assumes_the_roles,
     ),
     Fault(
-        at=f"{CHAT_STATEMENTS} 8 Resource",
+        at=f"{PROVIDER_STATEMENTS} 3 Resource",
         value={"Fn::Sub": "arn:${AWS::Partition}:secretsmanager:*:*:secret:*"},
         seen_by=roles.test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile,
     ),
@@ -259,7 +260,7 @@ FAULTS: Final = [
         )
     ),
     Fault(
-        at=f"{CHAT_STATEMENTS} 17 Fn::If 1 Action",
+        at=f"{CHAT_STATEMENTS} 4 Fn::If 1 Action",
         value="kms:Decrypt",
         seen_by=options.test_a_role_uses_a_key_of_yours_through_the_services_that_it_writes_to,
     ),
