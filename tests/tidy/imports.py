@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tests.tidy.source import Finding, Rule, Source
 
 # A ratchet: lower this with each import that moves to the top or becomes a dotted name.
-DEFERRED_MAX = 34
+DEFERRED_MAX = 33
 
 
 def files_form_no_circle(sources: Iterable[Source]) -> Iterator[Finding]:

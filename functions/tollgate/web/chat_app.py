@@ -64,6 +64,9 @@ from tollgate.web.http.unknown_callers import unknown_callers
 _APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
     "tollgate.engine.presets:apply_preset"
 )
+_STORING_SINK: Final = DottedName[Callable[..., EventSink]](
+    "tollgate.web.records.response_storage:StoringSink"
+)
 
 BackgroundSource = Callable[[], BackgroundServices | None]
 _START_BACKGROUND: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
@@ -334,11 +337,8 @@ class MeteredEndpoint(FormatEndpoint):
         responses, input_ = self._entrance.responses, call.parsed.stored_input
         if responses is None or days is None or input_ is None:
             return None
-        # Imported here because most processes never store a response.
-        from tollgate.web.records.response_storage import StoringSink
-
         return partial(
-            StoringSink,
+            _STORING_SINK(),
             responses=responses,
             call=call,
             input_=input_,

@@ -302,7 +302,7 @@ async def test_c84_a_key_without_stored_responses_is_refused() -> None:
     secret = await waiting.key(label="forgets", response_days=None)
     reply = await waiting.ask(secret=secret)
     assert (reply.status, reply.error["param"]) == (400, "background")
-    assert "--response-days" in reply.error["message"]
+    assert reply.error["message"].endswith("`tollgate keys update NAME --response-days 7`.")
 
 
 async def test_c84_a_key_without_money_is_refused_before_it_is_queued() -> None:

@@ -28,7 +28,8 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.models.endpoint_status import EndpointStatus
-from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan, guards_of
+from tollgate.web.routing.explained_parts import explain_guardrails
+from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
 from tollgate.wiring.services import wire_explained_tools
 
 _PERCENT: Final = re.compile(r"100|[0-9]{1,2}", re.ASCII)
@@ -234,7 +235,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             status=EndpointStatus(),
             tools=tools,
-            guards=guards_of(planner, work, principal, survey, now_s=now_s),
+            guardrails=explain_guardrails(planner, work, principal, survey, now_s=now_s),
             work=work,
         )
     except GatewayError as refusal:

@@ -1,7 +1,7 @@
 """Decides which requests a provider runs in batches of its own."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.request import GenerationRequest
@@ -9,11 +9,8 @@ from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ParsedWork
 from tollgate.routing.planning.plan import Plan
 
-if TYPE_CHECKING:
-    from tollgate.engine.guardrails.bounds import BoundedGuard
-
 # Imported if the catalog has guardrails.
-_FIND_GUARDS: Final = DottedName[Callable[..., tuple["BoundedGuard", ...]]](
+_FIND_GUARDS: Final = DottedName[Callable[..., tuple[object, ...]]](
     "tollgate.engine.guardrails.guards:find_guards"
 )
 

@@ -23,9 +23,9 @@ from tollgate.ingress.responses.wire.input_items import Item, ItemReference
 from tollgate.ingress.shared.media import field_refusal
 
 PREVIOUS: Final = "previous_response_id"
+ENABLE_STORAGE: Final = "enable storage with `tollgate keys update NAME --response-days 7`"
 _STORE_OR_SEND: Final = (
-    "enable storage with `tollgate keys update NAME --response-days 7`, or send the earlier items "
-    "themselves, as clients do with `store: false`"
+    f"{ENABLE_STORAGE}, or send the earlier items themselves, as clients do with `store: false`"
 )
 HOW_TO_STORE: Final = f"Responses of this key are not stored: {_STORE_OR_SEND}."
 _RESPONSE_ID: Final = "resp_"

@@ -16,7 +16,7 @@ from tollgate.engine.generate import planning_request
 from tollgate.engine.replies.sink import STREAM_HEADERS, ReplyWriter
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.render import ResponseRenderer
-from tollgate.ingress.responses.stored import HOW_TO_STORE
+from tollgate.ingress.responses.stored import ENABLE_STORAGE
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.stores.ports.batches import BackgroundServices, BatchPlace
 from tollgate.web.background.events import events_name, follow, queued_events
@@ -90,7 +90,8 @@ def _check(call: Call) -> tuple[ParsedCall, int]:
     """Return the parsed request and the days for which its response is stored."""
     parsed, days = call.parsed, call.principal.response_days
     if days is None:
-        raise field_refusal("background", f"needs stored responses. {HOW_TO_STORE}")
+        message = f"needs stored responses, and this key stores none: {ENABLE_STORAGE}"
+        raise field_refusal("background", message)
     if not isinstance(parsed, ParsedCall) or parsed.stored_input is None:
         raise field_refusal("background", "needs `store: true`, because the answer is read later")
     if parsed.compacts is not None or parsed.window is not None:

@@ -16,14 +16,17 @@ from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.planner import Survey
+from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.shapes import Usd
 
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.bounds import BoundedGuard
 
-# Imported at first use, because few catalogs have a cache.
+# Imported at first use, because few catalogs have guardrails or a cache.
+_BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
+    "tollgate.engine.guardrails.bounds:bound_guards"
+)
 _IS_REPEATABLE: Final = DottedName[Callable[[ParsedWork], bool]](
     "tollgate.engine.replies.answer_cache:is_repeatable"
 )
@@ -139,3 +142,13 @@ class ExplainedPreset(BaseModel):
             reasoning=work.reasoning.effort if work.reasoning else None,
             parameters=stated_parameters(work),
         )
+
+
+def explain_guardrails(
+    planner: Planner, work: Work, principal: Principal, survey: Survey, *, now_s: float
+) -> list[ExplainedGuardrail]:
+    """Describe the guardrails of a request; none without a plan."""
+    if not planner.catalog.guardrails or survey.plan is None:
+        return []
+    bound = _BOUND_GUARDS()(planner, work, principal, survey.plan, now_s=now_s)
+    return [ExplainedGuardrail.of(guard) for guard in bound]

@@ -26,12 +26,11 @@ from tollgate.web.http.request_id import request_id_of
 from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
-from tollgate.web.routing.explained_parts import ExplainedCache
+from tollgate.web.routing.explained_parts import ExplainedCache, explain_guardrails
 from tollgate.web.routing.explanation_shapes import (
     ExplanationObject,
     answer_time_s,
     explain_plan,
-    guards_of,
 )
 from tollgate.web.services import Services
 
@@ -91,8 +90,8 @@ def explanation_routes(services: Services) -> APIRouter:
         wanted = await computations.run(make_wanted)
         now_s = services.clock.now_s()
         survey = planner.survey(wanted, now_s=now_s)
-        guards = await computations.run(
-            partial(guards_of, planner, work, principal, survey, now_s=now_s)
+        guardrails = await computations.run(
+            partial(explain_guardrails, planner, work, principal, survey, now_s=now_s)
         )
         targets = [attempt.target for attempt in survey.plan.attempts] if survey.plan else []
         status = await find_status(services, catalog, targets)
@@ -104,7 +103,7 @@ def explanation_routes(services: Services) -> APIRouter:
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             status=status,
             tools=tools,
-            guards=guards,
+            guardrails=guardrails,
             cache=ExplainedCache.of(survey, catalog, principal, replace(parsed, request=work)),
             work=work,
         )

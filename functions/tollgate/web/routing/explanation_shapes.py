@@ -1,15 +1,13 @@
 """The JSON form of an explained plan, for the API and the command line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Self
+from typing import Self
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
-from tollgate.core.principal import Principal
 from tollgate.core.routing.endpoint_status import KeyFault
 from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
@@ -20,7 +18,7 @@ from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
-from tollgate.routing.planning.planner import Candidate, Planner, Survey
+from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.models.endpoint_status import EndpointStatus
@@ -31,14 +29,6 @@ from tollgate.web.routing.explained_parts import (
     ExplainedRounds,
 )
 from tollgate.web.shapes import Usd, moment
-
-if TYPE_CHECKING:
-    from tollgate.engine.guardrails.bounds import BoundedGuard
-
-# Imported at first use, because few catalogs have guardrails.
-_BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
-    "tollgate.engine.guardrails.bounds:bound_guards"
-)
 
 
 class SkippedRuleObject(BaseModel):
@@ -186,7 +176,7 @@ def explain_plan(
     time_s: float,
     status: EndpointStatus,
     tools: InjectedTools | None = None,
-    guards: Sequence["BoundedGuard"] = (),
+    guardrails: Sequence[ExplainedGuardrail] = (),
     cache: ExplainedCache | None = None,
     work: Work | None = None,
 ) -> ExplanationObject:
@@ -223,11 +213,11 @@ def explain_plan(
             )
             for each in survey.candidates
         ],
-        hold=usd(plan.cost_max_nano_usd + sum(each.cost_max_nano_usd for each in guards))
+        hold=usd(plan.cost_max_nano_usd) + sum(each.cost_max for each in guardrails)
         if plan
         else None,
         rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
-        guardrails=[ExplainedGuardrail.of(guard) for guard in guards],
+        guardrails=list(guardrails),
         cache=cache,
         preset=ExplainedPreset.of(work),
         next_on=sorted(plan.next_on) if plan else [],
@@ -235,15 +225,6 @@ def explain_plan(
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,
         simulation=SimulationObject.of(plan, faults, time_s) if plan and faults else None,
     )
-
-
-def guards_of(
-    planner: Planner, work: Work, principal: Principal, survey: Survey, *, now_s: float
-) -> tuple["BoundedGuard", ...]:
-    """Return the guardrails of a request that has a plan."""
-    if not planner.catalog.guardrails or survey.plan is None:
-        return ()
-    return _BOUND_GUARDS()(planner, work, principal, survey.plan, now_s=now_s)
 
 
 def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
