@@ -103,7 +103,8 @@ async def test_c59_c90_emptying_a_cache_is_an_entry_of_its_workspace(
     stores: MemoryStores | DynamoStores, tmp_path: Path
 ) -> None:
     answers = ObjectAnswerCache(FolderObjects(tmp_path))
-    await answers.put("acme", "0a1b", b"answer")
+    for workspace_id in ("acme", "rival"):
+        await answers.put(workspace_id, "0a1b", b"answer")
     cache: ClearableCache = (
         MemoryClearableCache(stores.books, stores.clock, answers)
         if isinstance(stores, MemoryStores)
@@ -111,7 +112,8 @@ async def test_c59_c90_emptying_a_cache_is_an_entry_of_its_workspace(
             stores.client, stores.tables, answers, ids=IdSource(stores.clock), clock=stores.clock
         )
     )
-    assert await cache.clear("acme", by=TESTER) == 1
+    assert await cache.clear("rival", by=TESTER) == 1
+    assert await answers.get("acme", "0a1b") == b"answer"
     wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now_s()) + 1)
-    [entry] = (await stores.audit_log.page("acme", wanted, limit=1)).found
-    assert (entry.action, entry.target, entry.actor) == ("cache.clear", "acme", TESTER)
+    [entry] = (await stores.audit_log.page("rival", wanted, limit=1)).found
+    assert (entry.action, entry.target, entry.actor) == ("cache.clear", "rival", TESTER)

@@ -21,7 +21,9 @@ from tests.unit.routing.catalogs import endpoint, model
 from tollgate.core.money.amounts import usd
 from tollgate.core.principal import AnswerSharing
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.engine.replies.answer_cache import ANSWER_BYTES_MAX
+from tollgate.core.server_tools import ServerTool
+from tollgate.engine.replies.answer_cache import ANSWER_BYTES_MAX, is_repeatable
+from tollgate.ingress.chat_completions.parse import parse
 from tollgate.stores.ports.administration import NewKey
 
 CHAT = "/v1/chat/completions"
@@ -288,6 +290,16 @@ async def test_c59_tools_of_the_gateway_and_of_providers_are_not_cached() -> Non
         reply = await exchange(home.home, "/v1/messages", body)
         assert "x-tollgate-cache" not in reply.headers, reply.body
     assert home.cache.stored == {}
+
+
+@pytest.mark.parametrize("tool", [(), (ServerTool(id="web_search"),)], ids=["none", "search"])
+def test_c59_only_a_request_without_tools_of_the_gateway_is_repeatable(
+    tool: tuple[ServerTool, ...],
+) -> None:
+    parsed = parse(json.dumps({"model": "faq", **HI}).encode())
+    assert is_repeatable(replace(parsed, request=replace(parsed.request, server_tools=tool))) == (
+        tool == ()
+    )
 
 
 async def test_c59_a_preset_with_another_prompt_gets_an_answer_for_itself() -> None:

@@ -23,6 +23,7 @@ from tests.provider_batches import (
     batching_house,
     submitted_batch,
 )
+from tests.unit.engine.guardrails.homes import patterns
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.batches import Batch, Submission
 from tollgate.engine.batches.worker import LEASE_S
@@ -347,6 +348,14 @@ async def test_c83_a_session_with_limits_is_served_by_the_gateway() -> None:
     )
     bodies = [{**each["body"], "session_id": "run-1"} for each in lines(3)]
     works = await batch_of(home, [line(f"n{at}", body=body) for at, body in enumerate(bodies)])
+    await finish(works)
+    await works.check_once(3)
+    assert not batches.accepted
+
+
+async def test_c56_c83_lines_that_a_guardrail_judges_are_served_by_the_gateway() -> None:
+    batches = ScriptedBatches()
+    works = await submitted_batch(batches, lines(3), guardrails={"cards": patterns()})
     await finish(works)
     await works.check_once(3)
     assert not batches.accepted
