@@ -9,7 +9,9 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
+from tests.gateways import Always
 from tests.stores import TESTER
+from tests.unit.routing.catalogs import catalog
 from tests.unit.web.test_own import Household, household
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.principal import KeyRole, MemberRole
@@ -122,7 +124,8 @@ async def test_c91_a_developer_makes_keys_of_their_own_and_nothing_more(
 ) -> None:
     home = await household()
     if "tier" in content:
-        home.them.call.home.catalog.key_tiers["gold"] = None  # type: ignore[index]
+        tiers = catalog(key_tiers={"gold": {}})
+        home.them.call.changes["catalogs"] = Always(tiers)
     refused = await home.ask("bob", "POST", "/v1/keys", {"name": "new", **content})
     assert (refused.status, refused.error["param"]) == (403, param)
     labels = {"team": "bobs", "member": "bob", "environment": "laptop"}
