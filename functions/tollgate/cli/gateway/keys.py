@@ -351,7 +351,7 @@ def _row(key: Any) -> dict[str, str]:
         "labels": ", ".join(labels),
         "content": "not stored" if days is None else f"stored for {days} days",
         "responses": "as in the workspace" if stored is None else f"stored for {stored} days",
-        "last_used": key["last_used_at"] or "never",
+        "last_used": " from ".join(filter(None, (key["last_used_at"], key.get("last_address")))),
         "old_secret": "" if old is None else f"{old['label']} until {old['expires_at']}",
     }
 
