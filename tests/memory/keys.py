@@ -13,6 +13,7 @@ from tollgate.core.ids import IdSource, is_id
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.pages import Page
 from tollgate.core.principal import LimitLevel, Principal
+from tollgate.core.quotas import parse_quotas
 from tollgate.core.records.audit import Actor
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
@@ -102,6 +103,7 @@ class MemoryKeyStore:
             key_policy=settings.prompt_policy,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             answer_sharing=settings.answer_cache,
+            key_quotas=parse_quotas(settings.quotas),
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
             session_requests_max=settings.session_requests,
@@ -297,6 +299,8 @@ class MemoryKeyStore:
             spent_nano_usd=key.spent,
             held_nano_usd=sum(key.holds.values()),
             hold_ids=tuple(sorted(key.holds)),
+            counters=dict(key.counters),
+            read_s=int(now_s),
             last_used_s=key.used_s.get(False),
             old_secret=old,
         )

@@ -45,6 +45,14 @@ from tollgate.stores.rules.audit_chain import (
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
 from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
+from tollgate.stores.rules.quotas import (
+    QuotaRequest,
+    QuotaUse,
+    quota_step,
+    refuse_top_up,
+    topped_up,
+    use_of,
+)
 
 
 def _owner(workspace_id: str, key_id: str) -> LimitOwner:
@@ -68,6 +76,7 @@ class MemoryLedger(MemoryBudgets):
         covered: bool = False,
         tier: TierLimits | None = None,
         session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Set money aside on wallet, key and session, at once."""
@@ -90,10 +99,23 @@ class MemoryLedger(MemoryBudgets):
             raise step
         if key is None or state is None:
             raise key_refused()
+        request = QuotaRequest(
+            quotas=principal.key_quotas,
+            models=models,
+            amount_nano_usd=amount_nano_usd,
+            tokens=tokens,
+            covered=covered,
+        )
+        counted = quota_step(
+            key.counters, request, _owner(principal.workspace_id, principal.key_id), hold_id
+        )
+        if isinstance(counted, GatewayError):
+            raise counted
         turn = state.rate.take(step.form, now_us)
         key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
         key.used_s[principal.old_secret] = now_us // 1_000_000
         key.holds[hold_id] = step.amount_nano_usd
+        key.count(hold_id, counted.holds)
         key.add(-step.amount_nano_usd, buckets)
         key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
         rate_limit = turn.to_limit(now_us)
@@ -102,7 +124,8 @@ class MemoryLedger(MemoryBudgets):
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
         except GatewayError as refusal:
             refusal.rate_limit, refusal.token_limit = rate_limit, token_limit
-            self._settle_key(key, hold_id, cost=0, unused_tokens=step.tokens)
+            unused = QuotaUse(requests=0)
+            self._settle_key(key, hold_id, use=unused, unused_tokens=step.tokens)
             raise
         return Hold(
             id=hold_id,
@@ -123,6 +146,8 @@ class MemoryLedger(MemoryBudgets):
             covered=covered,
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),
+            quotas=counted.holds,
+            closed_models=counted.closed_models,
         )
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
@@ -135,16 +160,21 @@ class MemoryLedger(MemoryBudgets):
         owner = _owner(hold.workspace_id, hold.key_id)
         if refusal := top_up_refusal(state, owner, hold.id, more_nano_usd, now_us=now_us):
             raise refusal
+        if refusal := refuse_top_up(key.counters, hold.quotas, owner, hold.id, more_nano_usd):
+            raise refusal
         if wallet.available < more_nano_usd:
             raise insufficient_credits(wallet.available, more_nano_usd)
         wallet.available -= more_nano_usd
         wallet.holds[hold.id] += more_nano_usd
         key.holds[hold.id] += more_nano_usd
         key.add(-more_nano_usd, hold.key_buckets)
+        key.uncount(hold.id, QuotaUse(requests=0))
+        key.count(hold.id, topped_up(hold.quotas, more_nano_usd))
         return replace(
             hold,
             wallet_nano_usd=wallet.holds[hold.id],
             key_nano_usd=key.holds[hold.id],
+            quotas=topped_up(hold.quotas, more_nano_usd),
         )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
@@ -152,22 +182,23 @@ class MemoryLedger(MemoryBudgets):
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
         standing = self._books.records.setdefault((record.workspace_id, record.id), record)
-        self._settle_sides(hold, cost=standing.cost_nano_usd, tokens=standing.usage.total_tokens)
+        self._settle_sides(hold, use_of(standing))
         return standing
 
     async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
         """Replace a hold by the cost of several generations."""
-        self._settle_sides(hold, cost=cost_nano_usd, tokens=0)
+        self._settle_sides(hold, QuotaUse(cost_nano_usd=cost_nano_usd))
 
-    def _settle_sides(self, hold: Hold, *, cost: int, tokens: int) -> None:
+    def _settle_sides(self, hold: Hold, use: QuotaUse) -> None:
+        cost = use.cost_nano_usd
         wallet = self._books.wallets[hold.workspace_id]
         if hold.id in wallet.holds:
             wallet.available += wallet.holds.pop(hold.id) - cost
             wallet.spent += cost
-        unused_tokens = hold.key_tokens - tokens
+        unused_tokens = hold.key_tokens - use.tokens
         key = self._books.keys.get(hold.key_id)
         if key is not None:
-            self._settle_key(key, hold.id, cost=cost, unused_tokens=unused_tokens)
+            self._settle_key(key, hold.id, use=use, unused_tokens=unused_tokens)
         for level in hold.levels:
             self._books.sessions_used.settle(level, hold.id, cost)
 
@@ -199,8 +230,12 @@ class MemoryLedger(MemoryBudgets):
             case _:
                 assert_never(step)
 
-    def _settle_key(self, key: MemoryKey, hold_id: str, *, cost: int, unused_tokens: int) -> None:
+    def _settle_key(
+        self, key: MemoryKey, hold_id: str, *, use: QuotaUse, unused_tokens: int
+    ) -> None:
+        cost = use.cost_nano_usd
         if hold_id in key.holds:
+            key.uncount(hold_id, use)
             key.add(key.holds.pop(hold_id) - cost, bucket_names(created_s(hold_id)))
             key.add_tokens(unused_tokens, minute_bucket(created_s(hold_id)))
             key.spent += cost

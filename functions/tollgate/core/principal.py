@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 from tollgate.core.prompt_policy import PromptPolicy, parse_policy
+from tollgate.core.quotas import Quota
 
 # The label that names the member of a key, or the member for whom a key that belongs to nobody is
 # used.
@@ -82,6 +83,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The requests of one session; None for no limit."""
     answer_sharing: AnswerSharing | None = None
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
+    key_quotas: tuple[Quota, ...] = ()
+    """The key's limits per window, for all models or some."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     key_policy: str | None = None

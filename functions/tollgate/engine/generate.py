@@ -335,6 +335,7 @@ async def _hold(
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
         session=call.session,
+        models=plan.models,
         meanwhile=meanwhile,
     )
     try:
@@ -356,7 +357,7 @@ async def _hold_and_order(
         measuring = gateway.cooldowns.find_speeds(plan.endpoint_ids)
         hold, resting, speeds = await asyncio.gather(holding, finding, measuring)
         plan = plan.fastest_first(speeds)
-    return hold, plan.resting_last(resting)
+    return hold, plan.without_models(hold.closed_models).resting_last(resting)
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:

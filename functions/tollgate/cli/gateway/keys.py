@@ -373,6 +373,10 @@ def _explain_rates(key: Any) -> Iterator[str]:
         yield f"{key['concurrency']} at a time"
     if key.get("session_requests") is not None:
         yield f"{key['session_requests']} a session"
+    for quota in key.get("quotas_usage", ()):
+        models = f" of {quota['models']}" if quota["models"] else ""
+        used, limit = exact(quota["used"]), exact(quota["limit"])
+        yield f"{used} of {limit} {quota['unit']}/{quota['per']}{models}"
 
 
 def _state(key: Any) -> str:

@@ -10,8 +10,8 @@ Attribute names are written literally, as DynamoDB receives them. `items.py` sta
 each name, and a test checks that each name is defined there.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, assert_never
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Literal, assert_never
 
 from msgspec import Struct
 
@@ -106,6 +106,7 @@ def key_hold(
     *,
     rate: TierForm | None = None,
     budget: tuple[int, TierForm] | None = None,
+    counters: int = 0,
 ) -> ConditionalUpdate:
     """Build the write that sets a key's hold and counts the request and its tokens.
 
@@ -115,6 +116,9 @@ def key_hold(
     tier's limit or the key's own limit is narrower, and the condition checks the guess. `:ti` and
     `:ts` are the tier's interval and slack, `:tb` is the tier's budget, `:tl` is the key's own
     limit, and `:tn` is the amount of the key's own limit that must remain.
+
+    The write adds `:c0` to the counter `#c0` of a quota, which has at most `:r0`; `#q` keeps what
+    it added.
 
     GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
     full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of the two
@@ -135,9 +139,13 @@ def key_hold(
         may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
     if budget is not None:
         may += _within_budget(*budget)
+    may += "".join(
+        f" AND (attribute_not_exists(#c{index}) OR #c{index} <= :r{index})"
+        for index in range(counters)
+    )
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
     return ConditionalUpdate(
-        f"SET h.#h = :a, {_KEY_TAKE}, #used = :second{step}"
+        f"SET h.#h = :a, {_KEY_TAKE}, #used = :second{step}{_count('+', range(counters))}"
         + (f" REMOVE {remove}" if remove else ""),
         f"{_KEY_OPEN} AND {may} AND {_KEY_LEFT}",
     )
@@ -150,23 +158,45 @@ def _within_budget(period_index: int, whose: TierForm) -> str:
     return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
 
 
-def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """Build the write that increases a key's hold; `budget` and its values have the same meaning as
-    in `key_hold`.
+def _count(sign: Literal["+", "-"], counters: Collection[int]) -> str:
+    """Build the part of an update that changes the counters of quotas."""
+    if not counters:
+        return ""
+    changed = "".join(
+        f", #c{index} = if_not_exists(#c{index}, :zero) {sign} :c{index}" for index in counters
+    )
+    return f"{changed}, #q = :q" if sign == "+" else changed
+
+
+def key_top_up(budget: tuple[int, TierForm] | None = None, counters: int = 0) -> ConditionalUpdate:
+    """Build the write that increases a key's hold; `budget`, `counters` and their values have the
+    same meaning as in `key_hold`.
     """
     tier = "" if budget is None else _within_budget(*budget)
+    room = "".join(f" AND #c{index} <= :r{index}" for index in range(counters))
     return ConditionalUpdate(
-        "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
+        "SET h.#h = :b, "
+        + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS)
+        + _count("+", range(counters)),
         "#on = :one AND ex > :second AND h.#h = :a AND "
         + " AND ".join(f"#{p} >= :x" for p in _PERIODS)
-        + tier,
+        + tier
+        + room,
     )
 
 
-KEY_SETTLE: Final = ConditionalUpdate(
-    f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h",
-    "h.#h = :a",
-)
+def key_settle(counters: int = 0) -> ConditionalUpdate:
+    """Build the write that replaces a hold by its cost, and gives `:c0` back to the counter `#c0`.
+
+    The write fails if the hold has added to counters (`#q`), and the caller knows of none.
+    """
+    return ConditionalUpdate(
+        f"SET {_KEY_GIVE_BACK}, us = us + :c{_count('-', range(counters))} REMOVE h.#h"
+        + (", #q" if counters else ""),
+        "h.#h = :a" + ("" if counters else " AND attribute_not_exists(#q)"),
+    )
+
+
 KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
 # The tombstone stores the key's total spending, so `us` must be the value that was read.

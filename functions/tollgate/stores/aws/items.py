@@ -38,7 +38,9 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens.
+    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens, and
+    `rules/quotas.py` its counters: `c_<unit>/<window>/<start>`. `q_<hold>` (M of N) has what a hold
+    added to counters.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -92,6 +94,7 @@ class KeyRow(AnyItem):
     SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
     SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
     ANSWER_CACHE: Final = "ac"  # S: an AnswerSharing (optional)
+    QUOTAS: Final = "qu"  # S: limits per window, as `parse_quotas` reads them (optional)
     WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
 

@@ -11,6 +11,7 @@ from tollgate.core.limits import LimitOwner, LimitWarning, RateLimit, SessionLim
 from tollgate.stores.aws.expressions import ConditionalUpdate
 from tollgate.stores.aws.tables import state_key
 from tollgate.stores.rules.account import limit_reached
+from tollgate.stores.rules.quotas import QuotaRequest, QuotaTake
 
 
 class KeyHoldRequest(Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """Limits of the key's tier, or None without a tier."""
     session: SessionLimit | None = None
     """Limit of the session, if the owner is a session."""
+    quotas: QuotaRequest = QuotaRequest()
+    """The quotas of the key, or none."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which the hold warns."""
     slices: int = 1
@@ -63,7 +66,9 @@ class KeyHold(Struct, frozen=True, kw_only=True):
     warning: LimitWarning | None = None
     """The limit that is nearly used up."""
     requests: int = 0
-    """Requests that a session counts for the hold."""
+    """Requests that a session or the quotas of a key count for the hold."""
+    quotas: QuotaTake = QuotaTake()
+    """What the quotas of a key count for the hold."""
 
 
 def update_state(

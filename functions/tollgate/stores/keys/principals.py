@@ -5,6 +5,7 @@ from typing import cast
 from tollgate.aws.attributes import Item
 from tollgate.core.ids import created_s
 from tollgate.core.principal import Admission, AnswerSharing, KeyRole, Principal, UsageOn
+from tollgate.core.quotas import parse_quotas
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -52,6 +53,7 @@ def principal_of(row: Item) -> Principal:
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        key_quotas=parse_quotas(read_optional_text(row, SecretItem.QUOTAS)),
         warns_from_percent=read_optional_number(row, SecretItem.WARN_AT),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )

@@ -73,6 +73,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
         KeyRow.SESSION_BUDGET, lambda amount: number(nano_usd(amount)), _read_usd
     ),
     "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
+    "quotas": _StoredSetting(KeyRow.QUOTAS, string, read_optional_text),
     "warn_at": _StoredSetting(KeyRow.WARN_AT, number, read_optional_number),
     "answer_cache": _StoredSetting(KeyRow.ANSWER_CACHE, string, read_optional_text),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
@@ -200,6 +201,8 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),
         hold_ids=tuple(sorted(holds)),
+        counters=key.counters,
+        read_s=second,
         last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
         old_secret=_read_old_secret(pointer, state, now_s),
     )

@@ -18,6 +18,7 @@ from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
 from tollgate.core.principal import AnswerSharing, UsageOn
 from tollgate.core.prompt_policy import NO_RETENTION, NO_TRAINING, parse_policy
+from tollgate.core.quotas import parse_quotas
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
@@ -29,6 +30,7 @@ _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 NETWORKS_LENGTH_MAX: Final = 4_000
 PROMPT_POLICY_LENGTH_MAX: Final = 200
+QUOTAS_LENGTH_MAX: Final = 1_000
 
 
 def check_days(name: str, days: int | None) -> None:
@@ -67,6 +69,19 @@ def check_prompt_policy(text: str | None) -> None:
             f"{unknown}.",
             param="prompt_policy",
         ) from unknown
+
+
+def check_quotas(text: str | None) -> None:
+    """Raise RequestError for quotas that are malformed, repeated or too many."""
+    try:
+        parse_quotas(text)
+    except ValueError as malformed:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "quotas must be limits such as requests/hour=500 or usd/day=5@anthropic/*, separated "
+            f"by commas: {malformed}.",
+            param="quotas",
+        ) from malformed
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
@@ -153,6 +168,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     """Requests of a session; None for no limit."""
+    quotas: Annotated[
+        str | None,
+        KeyOption(
+            option="quotas",
+            text="Requests, tokens or USD per second, minute, hour, day, week or month, of all "
+            "models or of a glob, separated by commas: requests/hour=500,usd/day=5@anthropic/*.",
+            length_max=QUOTAS_LENGTH_MAX,
+        ),
+    ] = None
+    """Limits per window, which count from the window in which they are set."""
     warn_at: Annotated[
         int | None,
         KeyOption(
@@ -274,6 +299,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         check_days("response_days", self.response_days)
         check_networks(self.allowed_ips)
         check_prompt_policy(self.prompt_policy)
+        check_quotas(self.quotas)
 
 
 class PlainSetting(Struct, frozen=True):
