@@ -60,7 +60,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="state settled without condition",
-        path="stores/aws/expressions.py",
+        path="stores/keys/hold_expressions.py",
         text='"h.#h = :a" + ("" if counters else " AND attribute_not_exists(#q)"),',
         instead='"h.#h = :a OR us >= :c",',
     ),

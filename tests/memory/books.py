@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.memory.session_states import MemorySessions
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
 from tollgate.core.quotas import QuotaHold
@@ -17,11 +18,18 @@ from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.ports.people import Member, Session, Team
-from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.account import (
+    HOLDS_MAX,
+    NEVER_S,
+    UNLIMITED,
+    KeyHoldAttempt,
+    KeyState,
+    RateState,
+)
 from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
-from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
 from tollgate.stores.rules.quotas import QuotaUse
 
 
@@ -73,6 +81,13 @@ class MemoryKey(Struct):
             tokens_per_minute=UNLIMITED if tokens is None else tokens,
             counters=self.counters,
         )
+
+    def take(self, hold_id: str, step: KeyHoldAttempt, holds: Sequence[QuotaHold]) -> None:
+        """Place a hold on the key and on its quotas."""
+        self.holds[hold_id] = step.amount_nano_usd
+        self.count(hold_id, holds)
+        self.add(-step.amount_nano_usd, bucket_names(created_s(hold_id)))
+        self.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
 
     def count(self, hold_id: str, holds: Sequence[QuotaHold]) -> None:
         """Add a hold to the counters of quotas."""

@@ -21,6 +21,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.keys.key_holds import KeyHoldRequest, next_hold_step
 from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
@@ -28,7 +29,6 @@ from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
     key_refused,
-    key_step,
     microseconds,
     too_many_holds,
     top_up_refusal,
@@ -48,8 +48,8 @@ from tollgate.stores.rules.periods import bucket_names, minute_bucket
 from tollgate.stores.rules.quotas import (
     QuotaRequest,
     QuotaUse,
-    quota_step,
     refuse_top_up,
+    top_up_take,
     topped_up,
     use_of,
 )
@@ -82,50 +82,37 @@ class MemoryLedger(MemoryBudgets):
         """Set money aside on wallet, key and session, at once."""
         hold_id = first_id or self._ids.new_id()
         self._books.sessions_used.check(principal, session, amount_nano_usd)
-        buckets = bucket_names(created_s(hold_id))
-        now_us = microseconds(self._clock.now_s())
+        second, now_us = created_s(hold_id), microseconds(self._clock.now_s())
         key = self._books.keys.get(principal.key_id)
-        state = None if key is None else key.state().within(tier, created_s(hold_id))
-        step = key_step(
-            state,
-            _owner(principal.workspace_id, principal.key_id),
-            hold_id,
-            amount_nano_usd,
-            now_us=now_us,
-            tokens=tokens,
-            covered=covered,
-        )
-        if isinstance(step, GatewayError):
-            raise step
-        if key is None or state is None:
-            raise key_refused()
-        request = QuotaRequest(
-            quotas=principal.key_quotas,
-            models=models,
+        wanted = KeyHoldRequest(
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
+            tier=tier,
+            quotas=QuotaRequest.of(
+                principal, models, amount_nano_usd, tokens=tokens, covered=covered
+            ),
         )
-        counted = quota_step(
-            key.counters, request, _owner(principal.workspace_id, principal.key_id), hold_id
-        )
-        if isinstance(counted, GatewayError):
-            raise counted
-        turn = state.rate.take(step.form, now_us)
+        stored = None if key is None else key.state()
+        owner = _owner(principal.workspace_id, principal.key_id)
+        found = next_hold_step(stored, owner, hold_id, wanted, now_us=now_us)
+        if isinstance(found, GatewayError):
+            raise found
+        if key is None or stored is None:
+            raise key_refused()
+        step, counted = found
+        turn = stored.within(tier, second).rate.take(step.form, now_us)
         key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
         key.used_s[principal.old_secret] = now_us // 1_000_000
-        key.holds[hold_id] = step.amount_nano_usd
-        key.count(hold_id, counted.holds)
-        key.add(-step.amount_nano_usd, buckets)
-        key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
+        key.take(hold_id, step, counted.holds)
         rate_limit = turn.to_limit(now_us)
-        token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
+        token_limit = key.state().token_limit(second, now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
         except GatewayError as refusal:
             refusal.rate_limit, refusal.token_limit = rate_limit, token_limit
-            unused = QuotaUse(requests=0)
-            self._settle_key(key, hold_id, use=unused, unused_tokens=step.tokens)
+            use = QuotaUse(requests=0)
+            self._settle_key(key, hold_id, use=use, unused_tokens=step.tokens)
             raise
         return Hold(
             id=hold_id,
@@ -134,14 +121,12 @@ class MemoryLedger(MemoryBudgets):
             shard=0,
             wallet_nano_usd=wallet_amount,
             key_nano_usd=step.amount_nano_usd,
-            key_buckets=buckets,
+            key_buckets=bucket_names(second),
             key_tokens=step.tokens,
             rate_limit=rate_limit,
             token_limit=token_limit,
             warning=find_warning(
-                key.state().within(tier, created_s(hold_id)),
-                principal.warns_from_percent,
-                created_s(hold_id),
+                key.state().within(tier, second), principal.warns_from_percent, second
             ),
             covered=covered,
             tier=tier,
@@ -160,7 +145,8 @@ class MemoryLedger(MemoryBudgets):
         owner = _owner(hold.workspace_id, hold.key_id)
         if refusal := top_up_refusal(state, owner, hold.id, more_nano_usd, now_us=now_us):
             raise refusal
-        if refusal := refuse_top_up(key.counters, hold.quotas, owner, hold.id, more_nano_usd):
+        take = top_up_take(hold.quotas, more_nano_usd)
+        if refusal := refuse_top_up(key.counters, take, owner, hold.id):
             raise refusal
         if wallet.available < more_nano_usd:
             raise insufficient_credits(wallet.available, more_nano_usd)

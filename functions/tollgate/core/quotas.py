@@ -19,7 +19,7 @@ QuotaWindow = Literal["second", "minute", "hour", "day", "week", "month"]
 # costs one write unit per KB.
 QUOTAS_MAX: Final = 10
 # Longest duration of a window, in seconds.
-WINDOW_S: Final[dict[QuotaWindow, int]] = {
+QUOTA_WINDOW_S: Final[dict[QuotaWindow, int]] = {
     "second": 1,
     "minute": 60,
     "hour": 3_600,
@@ -65,11 +65,11 @@ class Quota(Struct, frozen=True, kw_only=True):
             day = dt.datetime.fromtimestamp(second, dt.UTC)
             return int(dt.datetime(day.year, day.month, 1, tzinfo=dt.UTC).timestamp())
         shift = _FIRST_MONDAY_S if self.per == "week" else 0
-        return second - (second - shift) % WINDOW_S[self.per]
+        return second - (second - shift) % QUOTA_WINDOW_S[self.per]
 
     def ends_s(self, second: int) -> int:
         """Return the Unix second at which the next window begins."""
-        ends = self.begins_s(second) + WINDOW_S[self.per]
+        ends = self.begins_s(second) + QUOTA_WINDOW_S[self.per]
         return self.begins_s(ends) if self.per == "month" else ends
 
 

@@ -304,11 +304,8 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
     """Return the key with this id or name; raise ClickException unless one key matches."""
     listed = {key["id"]: key for key in api.pages(_path(workspace), {}, "cursor")}
     try:
-        return listed[
-            find_key_id(
-                [KeyName(key["id"], key["name"]) for key in listed.values()], name, param="key"
-            )
-        ]
+        names = [KeyName(key["id"], key["name"]) for key in listed.values()]
+        return listed[find_key_id(names, name, param="key")]
     except RequestError as unknown:
         raise click.ClickException(
             f"{unknown.message}\n`tollgate keys ls` shows all keys."
@@ -373,10 +370,9 @@ def _explain_rates(key: Any) -> Iterator[str]:
         yield f"{key['concurrency']} at a time"
     if key.get("session_requests") is not None:
         yield f"{key['session_requests']} a session"
-    for quota in key.get("quotas_usage", ()):
-        models = f" of {quota['models']}" if quota["models"] else ""
-        used, limit = exact(quota["used"]), exact(quota["limit"])
-        yield f"{used} of {limit} {quota['unit']}/{quota['per']}{models}"
+    for it in key.get("quotas_usage", ()):
+        of = f"{exact(it['limit'])} {it['unit']}/{it['per']}"
+        yield f"{exact(it['used'])} of {of}" + (f" of {it['models']}" if it["models"] else "")
 
 
 def _state(key: Any) -> str:

@@ -17,16 +17,17 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.core.quotas import QuotaHold
-from tollgate.stores.aws.expressions import (
-    KEY_USED,
-    key_hold,
-    key_settle,
-    key_top_up,
-)
+from tollgate.stores.aws.expressions import KEY_USED
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import try_update
-from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest, update_state
+from tollgate.stores.keys.hold_expressions import key_hold, key_settle, key_top_up
+from tollgate.stores.keys.key_holds import (
+    KeyHold,
+    KeyHoldRequest,
+    next_hold_step,
+    update_state,
+)
 from tollgate.stores.keys.quota_writes import (
     QuotaPart,
     hold_part,
@@ -40,7 +41,6 @@ from tollgate.stores.rules.account import (
     KeyHoldAttempt,
     KeyState,
     key_refused,
-    key_step,
     microseconds,
     top_up_refusal,
 )
@@ -141,22 +141,10 @@ class KeyStates:
                 now_us = self.now_us()
                 if failed.item is not None and state is not None:
                     self._remember(owner, failed.item, state, now_us)
-                step = key_step(
-                    None if state is None else state.within(request.tier, created_s(hold_id)),
-                    owner,
-                    hold_id,
-                    request.amount_nano_usd,
-                    now_us=now_us,
-                    tokens=request.tokens,
-                    covered=request.covered,
-                )
+                step = next_hold_step(state, owner, hold_id, request, now_us=now_us)
                 if isinstance(step, GatewayError):
                     return await self._hold_on_more(owner, hold_id, request, failed.item) or step
-                if state is not None:
-                    counted = quota_step(state.counters, request.quotas, owner, hold_id)
-                if isinstance(counted, GatewayError):
-                    return counted
-                take = step
+                take, counted = step
                 own = own if state is None else OwnLimits.of(state)
             except StoreUnavailable as unavailable:
                 if unavailable.maybe_applied:
@@ -241,9 +229,8 @@ class KeyStates:
         A retry is safe: the amount only grows, so a retry finds out that the first call was
         applied. Raise StoreUnavailable if the hold's amount is not `held_nano_usd`.
         """
-        counted = hold_part(
-            top_up_take(quotas, more_nano_usd), hold_id, added=top_up_amounts(quotas, more_nano_usd)
-        )
+        take = top_up_take(quotas, more_nano_usd)
+        counted = hold_part(take, hold_id, added=top_up_amounts(quotas, more_nano_usd))
         names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED, **counted.names}
         own = self._last_seen.get(owner, _UNSEEN).own
         for _ in range(_WRITES_MAX):
@@ -274,7 +261,7 @@ class KeyStates:
                     narrowed, owner, hold_id, more_nano_usd, now_us=now_us
                 ):
                     return refusal
-                if refusal := refuse_top_up(state.counters, quotas, owner, hold_id, more_nano_usd):
+                if refusal := refuse_top_up(state.counters, take, owner, hold_id):
                     return refusal
                 if held != held_nano_usd:
                     break

@@ -60,10 +60,10 @@ def states_of(request: HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
         tier=request.tier,
     )
     key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
-    quotas = QuotaRequest(
-        quotas=principal.key_quotas,
-        models=request.models,
-        amount_nano_usd=request.amount_nano_usd,
+    quotas = QuotaRequest.of(
+        principal,
+        request.models,
+        request.amount_nano_usd,
         tokens=request.tokens,
         covered=request.covered,
     )

@@ -80,7 +80,7 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     hold_ids: tuple[str, ...] = ()
     """Ids of the generations that the amount is held for, oldest first."""
     counters: Mapping[str, int] = field(default_factory=dict)
-    """What the windows of quotas have used, with holds, by the names of the counters."""
+    """Used and held part of each quota's windows, by the names of the counters."""
     read_s: int = 0
     """Unix second at which the key was read, in whose windows its limits count."""
     last_used_s: int | None = None

@@ -85,7 +85,7 @@ class Hold(Struct, frozen=True, kw_only=True):
     These holds are settled even if the key has moved to another team in the meantime.
     """
     quotas: tuple[QuotaHold, ...] = ()
-    """What the quotas of the key count."""
+    """The part of the hold that quotas of the key count."""
     closed_models: frozenset[str] = frozenset()
     """Models that may not be tried, because they have used up a quota of the key."""
     crowded: bool = False

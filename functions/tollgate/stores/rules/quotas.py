@@ -15,7 +15,8 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerErr
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.core.money.amounts import usd_text
-from tollgate.core.quotas import WINDOW_S, Quota, QuotaHold, QuotaUnit
+from tollgate.core.principal import Principal
+from tollgate.core.quotas import QUOTA_WINDOW_S, Quota, QuotaHold, QuotaUnit
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.rules.account import UNLIMITED
 
@@ -34,6 +35,25 @@ class QuotaRequest(Struct, frozen=True, kw_only=True):
     tokens: int = 0
     covered: bool = False
     """True if the whole amount must fit; otherwise anything must be left."""
+
+    @classmethod
+    def of(
+        cls,
+        principal: Principal,
+        models: tuple[str, ...],
+        amount_nano_usd: int,
+        *,
+        tokens: int,
+        covered: bool,
+    ) -> "QuotaRequest":
+        """Return the request for a hold on the quotas of a principal's key."""
+        return cls(
+            quotas=principal.key_quotas,
+            models=models,
+            amount_nano_usd=amount_nano_usd,
+            tokens=tokens,
+            covered=covered,
+        )
 
     def taken(self, quota: Quota) -> int:
         """Return what a hold adds to the counter of a quota."""
@@ -111,15 +131,10 @@ def top_up_take(holds: Sequence[QuotaHold], more_nano_usd: int) -> QuotaTake:
 
 
 def refuse_top_up(
-    counters: Mapping[str, int],
-    holds: Sequence[QuotaHold],
-    owner: LimitOwner,
-    hold_id: str,
-    more_nano_usd: int,
+    counters: Mapping[str, int], take: QuotaTake, owner: LimitOwner, hold_id: str
 ) -> GatewayError | None:
-    """Return the refusal to add an amount to the quotas of a hold, or None."""
-    take = top_up_take(holds, more_nano_usd)
-    for each, used_max in zip(holds, take.used_max, strict=True):
+    """Return the refusal of a top-up by a quota of its hold, or None."""
+    for each, used_max in zip(take.holds, take.used_max, strict=True):
         used = counters.get(each.name, 0)
         if used > used_max:
             return _used_up(each.quota, owner, created_s(hold_id), used=used)
@@ -127,7 +142,7 @@ def refuse_top_up(
 
 
 class QuotaUse(Struct, frozen=True, kw_only=True):
-    """What a generation used, by which the limits that its hold counts are settled."""
+    """The use of a generation, by which its hold is settled."""
 
     cost_nano_usd: int = 0
     tokens: int = 0
@@ -184,7 +199,7 @@ def stale_counters(names: Iterable[str], second: int) -> tuple[str, ...]:
 
 def _is_over(name: str, second: int) -> bool:
     counter = parse_counter(name)
-    length_s = WINDOW_S[counter.quota.per]
+    length_s = QUOTA_WINDOW_S[counter.quota.per]
     return counter.begins_s + length_s + min(length_s, _GRACE_S) < second
 
 
