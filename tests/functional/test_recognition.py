@@ -18,6 +18,7 @@ from tests.gateways import FUNDS_NANO_USD, House, house
 from tests.memory.reader import InlineReader
 from tests.scripted import Scripted, answers, refuses
 from tests.scripted_tools import QUERY, ScriptedTools, asks
+from tests.stores import TESTER
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import RECENTLY, endpoint, model
@@ -30,6 +31,7 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.ports.administration import NewKey
 from tollgate.tools.io.engine_calls import PooledEngineCalls
 from tollgate.tools.recognize import EngineRecognizer
 from tollgate.wiring.aws import signer
@@ -37,6 +39,7 @@ from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.stores import wire_stores
 
 KEY = "ocr-very-secret"
+STATED = {"training": "none", "source": "made up", "checked": RECENTLY}
 MODELS = {
     "acme/blind": model(
         endpoint("near", "blind-1"), input=("text",), context=100_000, supports=("tools",)
@@ -46,6 +49,9 @@ MODELS = {
         endpoint("near", "read-1"), input=("text", "image", "pdf"), context=100_000
     ),
     "acme/also": model(endpoint("far", "also-1"), input=("text",), context=100_000),
+    "acme/careful": model(
+        {**endpoint("near", "careful-1"), "prompt_use": STATED}, input=("text",), context=100_000
+    ),
     "acme/eyes": model(endpoint("far", "eyes-1"), input=("text", "image"), context=100_000),
 }
 SCAN = documents.scan(2)
@@ -394,3 +400,21 @@ async def test_the_wired_gateway_recognizes_with_the_key_of_its_environment(
     assert await gateway.recognizer.recognize(scan, [page]) == {1: "# Invoice"}
     assert upstream.received[0].headers["authorization"] == f"Bearer {KEY}"
     await connections.aclose()
+
+
+async def test_c58_c72_no_page_goes_to_an_engine_that_a_prompt_policy_leaves_out(
+    upstream: FakeUpstream, pool: HttpPool
+) -> None:
+    unstated = await scanning(upstream, pool)
+    stated = await scanning(upstream, pool, prompt_use=STATED)
+    upstream.enqueue(recognized("# Invoice", "Total: 5 EUR"))
+    new = NewKey(workspace_id="acme", label="careful", prompt_policy="no_training")
+    for home in (unstated, stated):
+        home.secret = (await home.stores.keys.create(new, by=TESTER)).secret
+    for fields in ({}, {"plugins": [{"id": "pdf", "engine": "ocr"}]}):
+        reply = await ask(unstated, "acme/careful", **fields)
+        assert reply.status == 403, reply.body
+        assert "the OCR engine mistral is not known to leave" in reply.json["error"]["message"]
+    assert upstream.received == []
+    reply = await ask(stated, "acme/careful")
+    assert (reply.status, len(upstream.received)) == (200, 1)
