@@ -101,6 +101,7 @@ class MemoryKeyStore:
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
             key_policy=settings.prompt_policy,
+            key_guardrails=settings.guardrails,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             answer_sharing=settings.answer_cache,
             key_quotas=parse_quotas(settings.quotas),
@@ -116,6 +117,7 @@ class MemoryKeyStore:
                     id=it.id,
                     models=it.models,
                     prompt_policy=it.prompt_policy,
+                    guardrails=it.guardrails,
                 )
                 for it in levels
             ),

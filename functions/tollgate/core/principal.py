@@ -28,6 +28,11 @@ UsageOn = Literal["finish", "frame"]
 AnswerSharing = Literal["key", "workspace"]
 
 
+def parse_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in a list that commas separate."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
 class LimitLevel(Struct, frozen=True, kw_only=True):
     """A member or team against whose limits a request is counted."""
 
@@ -41,6 +46,8 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     """The number of slices over which the level's state is spread."""
     prompt_policy: str | None = None
     """The level's prompt policy; None for none."""
+    guardrails: str | None = None
+    """Names of guardrails for the level's requests, separated by commas; None for none."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -89,6 +96,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """Percent of a spending limit from which replies warn; None for no warning."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
+    key_guardrails: str | None = None
+    """Names of guardrails for the key's requests, separated by commas; None for none."""
     work_policy: PromptPolicy | None = None
     """The prompt policy of the request on whose behalf the gateway calls another model."""
     session: bool = False
@@ -100,6 +109,12 @@ class Principal(Struct, frozen=True, kw_only=True):
         of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
         policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
         return tuple(each for each in policies if each is not None)
+
+    @property
+    def guardrails(self) -> frozenset[str]:
+        """The guardrails that the levels and the key add to those of `routing.yaml`."""
+        stated = (*(each.guardrails for each in self.levels), self.key_guardrails)
+        return frozenset(name for each in stated for name in parse_names(each))
 
     @property
     def owner(self) -> str | None:

@@ -121,7 +121,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     guards: tuple[BoundedGuard, ...] = ()
-    if gateway.planner.catalog.guardrails:
+    if gateway.planner.catalog.guardrails or call.principal.guardrails:
         guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
         guards, plan = await computations.run(guard)
     caching: AnswerCaching | None = None

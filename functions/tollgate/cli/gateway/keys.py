@@ -32,7 +32,7 @@ _SHOWN: Final = (
     "tier",
     "rates",
     "expires",
-    *("allowed_ips", "prompt_policy", "usage_on"),
+    *("allowed_ips", "prompt_policy", "guardrails", "usage_on"),
     "secret_created",
     "labels",
     "content",
@@ -342,7 +342,7 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         # Older gateways do not send these fields.
         "allowed_ips": key.get("allowed_ips") or "",
-        "prompt_policy": key.get("prompt_policy") or "",
+        **{name: key.get(name) or "" for name in ("prompt_policy", "guardrails")},
         "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),

@@ -86,6 +86,7 @@ class KeyRow(AnyItem):
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
     PROMPT_POLICY: Final = "pp"  # S: where prompts may go (optional)
+    GUARDRAILS: Final = "gu"  # S: names of guardrails, separated by commas (optional)
     USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
     MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
     SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)

@@ -50,6 +50,7 @@ def principal_of(row: Item) -> Principal:
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
         key_policy=read_optional_text(row, SecretItem.PROMPT_POLICY),
+        key_guardrails=read_optional_text(row, SecretItem.GUARDRAILS),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),

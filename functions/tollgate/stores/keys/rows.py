@@ -68,6 +68,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
     "allowed_ips": _StoredSetting(KeyRow.ALLOWED_IPS, string, read_optional_text),
     "prompt_policy": _StoredSetting(KeyRow.PROMPT_POLICY, string, read_optional_text),
+    "guardrails": _StoredSetting(KeyRow.GUARDRAILS, string, read_optional_text),
     "max_cost": _StoredSetting(KeyRow.MAX_COST, lambda amount: number(nano_usd(amount)), _read_usd),
     "session_budget": _StoredSetting(
         KeyRow.SESSION_BUDGET, lambda amount: number(nano_usd(amount)), _read_usd

@@ -5,6 +5,7 @@ and `tollgate keys` do not convert their values, so their fields and options are
 settings look different to callers (USD, times), and are converted by hand.
 """
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from types import NoneType
@@ -31,6 +32,8 @@ _TIER_LENGTH_MAX: Final = 64
 NETWORKS_LENGTH_MAX: Final = 4_000
 PROMPT_POLICY_LENGTH_MAX: Final = 200
 QUOTAS_LENGTH_MAX: Final = 1_000
+GUARDRAILS_LENGTH_MAX: Final = 500
+_GUARDRAILS: Final = re.compile(r"[a-z0-9._-]+(, ?[a-z0-9._-]+)*")
 
 
 def check_days(name: str, days: int | None) -> None:
@@ -82,6 +85,16 @@ def check_quotas(text: str | None) -> None:
             f"by commas: {malformed}.",
             param="quotas",
         ) from malformed
+
+
+def check_guardrails(text: str | None) -> None:
+    """Raise RequestError unless a text lists names of guardrails."""
+    if text is not None and not _GUARDRAILS.fullmatch(text):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "guardrails must be names of guardrails in routing.yaml, separated by commas.",
+            param="guardrails",
+        )
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
@@ -278,6 +291,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    guardrails: Annotated[
+        str | None,
+        KeyOption(
+            option="guardrails",
+            text="Guardrails of routing.yaml that also judge these requests, separated by commas. "
+            "Without one that is named here, requests are refused.",
+            length_max=GUARDRAILS_LENGTH_MAX,
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {
             name: getattr(self, name)
@@ -300,6 +323,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         check_networks(self.allowed_ips)
         check_prompt_policy(self.prompt_policy)
         check_quotas(self.quotas)
+        check_guardrails(self.guardrails)
 
 
 class PlainSetting(Struct, frozen=True):
