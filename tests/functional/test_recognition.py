@@ -18,7 +18,6 @@ from tests.gateways import FUNDS_NANO_USD, House, house
 from tests.memory.reader import InlineReader
 from tests.scripted import Scripted, answers, refuses
 from tests.scripted_tools import QUERY, ScriptedTools, asks
-from tests.stores import TESTER
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import RECENTLY, endpoint, model
@@ -31,7 +30,6 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
 from tollgate.stores.aws.secrets import AwsSecretStore
-from tollgate.stores.ports.administration import NewKey
 from tollgate.tools.io.engine_calls import PooledEngineCalls
 from tollgate.tools.recognize import EngineRecognizer
 from tollgate.wiring.aws import signer
@@ -400,21 +398,3 @@ async def test_the_wired_gateway_recognizes_with_the_key_of_its_environment(
     assert await gateway.recognizer.recognize(scan, [page]) == {1: "# Invoice"}
     assert upstream.received[0].headers["authorization"] == f"Bearer {KEY}"
     await connections.aclose()
-
-
-async def test_c58_c72_no_page_goes_to_an_engine_that_a_prompt_policy_leaves_out(
-    upstream: FakeUpstream, pool: HttpPool
-) -> None:
-    unstated = await scanning(upstream, pool)
-    stated = await scanning(upstream, pool, prompt_use=STATED)
-    upstream.enqueue(recognized("# Invoice", "Total: 5 EUR"))
-    new = NewKey(workspace_id="acme", label="careful", prompt_policy="no_training")
-    for home in (unstated, stated):
-        home.secret = (await home.stores.keys.create(new, by=TESTER)).secret
-    for fields in ({}, {"plugins": [{"id": "pdf", "engine": "ocr"}]}):
-        reply = await ask(unstated, "acme/careful", **fields)
-        assert reply.status == 403, reply.body
-        assert "the OCR engine mistral is not known to leave" in reply.json["error"]["message"]
-    assert upstream.received == []
-    reply = await ask(stated, "acme/careful")
-    assert (reply.status, len(upstream.received)) == (200, 1)

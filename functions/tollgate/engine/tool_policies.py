@@ -44,13 +44,13 @@ def leave_out_forbidden(
         if unmet is None:
             kept.append(tool)
         elif tool.left_out_as is None or chosen == tool.id:
-            raise refuse(tool.field or "tools", _receiver(catalog, tool.id), unmet)
+            raise refuse_receiver(tool.field or "tools", _receiver(catalog, tool.id), unmet)
         else:
             left_out.append(tool.left_out_as)
     return replace(request, server_tools=tuple(kept)), tuple(left_out)
 
 
-def refuse(field: str, receiver: str, unmet: UnmetPolicy) -> GatewayError:
+def refuse_receiver(field: str, receiver: str, unmet: UnmetPolicy) -> GatewayError:
     """Return the refusal to send texts to a receiver: 400 by the request's own policy, else 403."""
     whose = _OWNERS.get(unmet.owner, f"the {unmet.owner}")
     message = (

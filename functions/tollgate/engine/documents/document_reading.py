@@ -32,7 +32,7 @@ from tollgate.engine.documents.reading_budget import ReadingBudget
 from tollgate.engine.documents.recognition import KnownDocument, Recognition
 from tollgate.engine.files.media import RequestMedia, refusing_excess
 from tollgate.engine.gateway import Call, Gateway
-from tollgate.engine.tool_policies import policies_of, refuse
+from tollgate.engine.tool_policies import policies_of, refuse_receiver
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -171,7 +171,7 @@ def _find_unmet(
     unmet = section.ocr.find_unmet(policies)
     field = request.documents.field if request.documents else _FIELD
     receiver = f"the OCR engine {section.ocr.engine}"
-    return None if unmet is None else refuse(field, receiver, unmet)
+    return None if unmet is None else refuse_receiver(field, receiver, unmet)
 
 
 def _recognition(

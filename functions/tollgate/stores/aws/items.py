@@ -2,8 +2,8 @@
 
 Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
 (`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
-attributes. Stored names are short because DynamoDB bills them; they never change. `tables.py`
-builds the keys; a test compares the names with the expressions, which have them literally.
+attributes. Stored names are short because DynamoDB bills them; they never change. A test compares
+them with the expressions, which have them literally.
 """
 
 from typing import Final
@@ -36,8 +36,7 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens;
-    `rules/quotas.py` its counters, `c_<quota>`. `q_<hold>` (M of N) is a hold's part of them.
+    Also `b_<period>` (nano-dollars), `t_<minute>` (tokens), and `c_<quota>` with `q_<hold>` (M).
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace

@@ -87,7 +87,7 @@ def check_quotas(text: str | None) -> None:
         ) from malformed
 
 
-def check_guardrails(text: str | None) -> None:
+def check_guardrail_names(text: str | None) -> None:
     """Raise RequestError unless a text lists names of guardrails."""
     if text is not None and not _GUARDRAILS.fullmatch(text):
         raise RequestError(
@@ -323,7 +323,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         check_networks(self.allowed_ips)
         check_prompt_policy(self.prompt_policy)
         check_quotas(self.quotas)
-        check_guardrails(self.guardrails)
+        check_guardrail_names(self.guardrails)
 
 
 class PlainSetting(Struct, frozen=True):

@@ -16,7 +16,7 @@ from tollgate.stores.rules.account import UNLIMITED_BURST, UNLIMITED_RATE
 from tollgate.stores.rules.key_settings import (
     PLAIN_SETTINGS,
     KeySettings,
-    check_guardrails,
+    check_guardrail_names,
     check_prompt_policy,
 )
 
@@ -76,7 +76,7 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
         if self.display_name is not None and not 1 <= len(self.display_name) <= _DISPLAY_NAME_MAX:
             raise _refuse("display_name", f"must have 1 to {_DISPLAY_NAME_MAX} characters")
         check_prompt_policy(self.prompt_policy)
-        check_guardrails(self.guardrails)
+        check_guardrail_names(self.guardrails)
 
     @property
     def is_limited(self) -> bool:
