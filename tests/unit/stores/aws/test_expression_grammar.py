@@ -40,6 +40,8 @@ UPDATES = {
     "item version": expressions.ITEMS_RAISE,
     "key disable": expressions.KEY_DISABLE,
     "key used": expressions.KEY_USED,
+    "key address": session_expressions.KEY_ADDRESS,
+    "key address forgotten": session_expressions.KEY_ADDRESS_FORGET,
     "key top-up": key_top_up(),
     "key top-up within its own limit": key_top_up((0, "own")),
     "key top-up within its tier": key_top_up((3, "tier")),
