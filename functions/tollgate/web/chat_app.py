@@ -7,9 +7,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.middleware import Middleware
-from starlette.responses import Response
 from starlette.routing import Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope
 from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
@@ -35,11 +34,11 @@ from tollgate.engine.replies.sink import (
 )
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
-from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
 from tollgate.stores.ports.batches import BackgroundServices
+from tollgate.web.generation.endpoints import ByPath, LazyCounting
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -49,7 +48,7 @@ from tollgate.web.generation.entrance import (
 )
 from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.http.cors import WebLimits, cors
-from tollgate.web.http.paths import CanonicalPath, no_route
+from tollgate.web.http.paths import CanonicalPath
 from tollgate.web.http.reply import AsgiReply, unless_gone
 from tollgate.web.http.request_id import (
     RequestIds,
@@ -112,11 +111,11 @@ def chat_app(
         if format_.alias is not None:
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
-            endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
+            endpoints[format_.counting.path] = LazyCounting(format_, entrance)
     # A bare router is enough, because each endpoint handles all of its failures.
     return Router(
         redirect_slashes=False,
-        default=_ByPath(endpoints),
+        default=ByPath(endpoints),
         middleware=[
             *source_address(limits),
             *unknown_callers(limits, services.clock),
@@ -125,41 +124,6 @@ def chat_app(
             cors(limits),
         ],
     )
-
-
-class _ByPath:
-    """Passes a request on to the endpoint for its path; no path has variables."""
-
-    def __init__(self, endpoints: Mapping[str, ASGIApp]) -> None:
-        self._endpoints = endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" else None
-        await (endpoint or _reply_not_found)(scope, receive, send)
-
-
-async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse an unknown path with an error in the envelope of the API routes."""
-    rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
-    response = Response(rendered.body, rendered.status, dict(rendered.headers))
-    await response(scope, receive, send)
-
-
-class _LazyCounting:
-    """An endpoint that counts tokens, imported at the first request for a count."""
-
-    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
-        self._format = format_
-        self._entrance = entrance
-        self._endpoint: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._endpoint is None:
-            # Imported here because most processes never serve a count.
-            from tollgate.web.generation.token_counts import CountEndpoint
-
-            self._endpoint = CountEndpoint(self._format, self._entrance)
-        await self._endpoint(scope, receive, send)
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):
