@@ -86,8 +86,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """Percent of a spending limit from which replies warn; None for no warning."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
-    work_policy: PromptPolicy | None = None
-    """The prompt policy of the request on whose behalf the gateway calls another model."""
+    work_policies: tuple[PromptPolicy, ...] = ()
+    """The prompt policies of the request on whose behalf the gateway calls another model."""
     session: bool = False
     """True if the caller signed in, in which case `role` is the member's role."""
 
@@ -95,7 +95,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     def prompt_policies(self) -> tuple[PromptPolicy, ...]:
         """The prompt policies of the levels and the key, all of which apply."""
         of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
-        policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
+        policies = (*of_levels, parse_policy(self.key_policy, "key"), *self.work_policies)
         return tuple(each for each in policies if each is not None)
 
     @property
