@@ -37,7 +37,7 @@ from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
-from tollgate.stores.ports.batches import BackgroundServices
+from tollgate.stores.ports.batches import BackgroundServices, ShadowServices
 from tollgate.web.generation.endpoints import ByPath, LazyCounting
 from tollgate.web.generation.entrance import (
     Entered,
@@ -67,6 +67,10 @@ _STORING_SINK: Final = DottedName[Callable[..., EventSink]](
     "tollgate.web.records.response_storage:StoringSink"
 )
 
+ShadowSource = Callable[[], ShadowServices | None]
+_SHADOW_SINK: Final = DottedName[Callable[..., EventSink]](
+    "tollgate.web.shadows.sending:shadow_sink"
+)
 BackgroundSource = Callable[[], BackgroundServices | None]
 _START_BACKGROUND: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
     "tollgate.web.background.starting:start_background"
@@ -83,13 +87,14 @@ def chat_app(
     responses: ContentLog | None = None,
     seals: SealKeys | None = None,
     background: BackgroundSource | None = None,
+    shadows: ShadowSource | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it, the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
     may refer to. `seals` has the keys that seal compacted conversations, and `background` returns
-    the stores of responses that workers answer, or None.
+    the stores of responses that workers answer, or None, as `shadows` does for shadow runs.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -107,6 +112,7 @@ def chat_app(
             answers=answers,
             contents=contents,
             background=background if format_ is RESPONSES else None,
+            shadows=shadows,
         )
         if format_.alias is not None:
             endpoints[format_.alias.path] = endpoints[format_.path]
@@ -145,9 +151,11 @@ class MeteredEndpoint(FormatEndpoint):
         answers: AnswerStore | None,
         contents: ContentLog | None,
         background: BackgroundSource | None = None,
+        shadows: ShadowSource | None = None,
     ) -> None:
         super().__init__(format_, entrance)
         self._background = background
+        self._shadows = shadows
         self._answers = answers
         self._contents = contents
 
@@ -283,7 +291,18 @@ class MeteredEndpoint(FormatEndpoint):
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway, around = admitted.call, admitted.gateway, self._storing(admitted)
         sink = reply_sink(gateway, reply, self._ingress, call.parsed, around=around)
-        return self.logging_sink(sink, gateway, call, admitted.body)
+        return self._shadowing(self.logging_sink(sink, gateway, call, admitted.body), gateway, call)
+
+    def _shadowing(self, sink: EventSink, gateway: Gateway, call: Call) -> EventSink:
+        """Return a sink that also hands a drawn request to the shadow of its route."""
+        if self._contents is None or self._shadows is None or call.principal.content_days is None:
+            return sink
+        route = gateway.planner.route_of(call.parsed.request.model)
+        shadow = None if route is None else gateway.planner.catalog.routes[route].shadow
+        services = None if shadow is None else self._shadows()
+        if services is None:
+            return sink
+        return _SHADOW_SINK()(sink, gateway, call, services, route=route, shadow=shadow)
 
     def logging_sink(self, sink: EventSink, gateway: Gateway, call: Call, body: bytes) -> EventSink:
         """Return a sink that also stores the content, if the caller's key opts in."""

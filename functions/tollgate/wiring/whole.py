@@ -23,6 +23,7 @@ from tollgate.wiring.files import Files
 from tollgate.wiring.generation import Upstream, wire_chat_app
 from tollgate.wiring.observation import wire_web_limits
 from tollgate.wiring.services import wire_services
+from tollgate.wiring.shadows import wire_shadows
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
 
@@ -64,6 +65,7 @@ def wire_whole_app(
     files: Files | None,
     batch_queue: BatchQueue | None = None,
     background_queue: BatchQueue | None = None,
+    shadow_queue: BatchQueue | None = None,
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
@@ -85,6 +87,7 @@ def wire_whole_app(
         gateways,
         limits,
         background=lambda: wire_background(stores, background_queue, clock),
+        shadows=lambda: wire_shadows(stores, shadow_queue, clock),
         clock=clock,
         journal=journal,
     )

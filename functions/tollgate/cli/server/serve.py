@@ -34,6 +34,7 @@ from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.observation import add_request_hooks, wire_observation
+from tollgate.wiring.shadow_workers import wire_shadow_polling
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import open_confined_reader, wire_whole_app
 
@@ -153,7 +154,8 @@ async def _open_app(
         answering = wire_background_polling(
             settings, stores, gateways, clock=clock, journal=journal
         )
-        await stack.enter_async_context(working_on_jobs((polling, answering), drain_s))
+        shadowing = wire_shadow_polling(settings, stores, gateways, clock=clock, journal=journal)
+        await stack.enter_async_context(working_on_jobs((polling, answering, shadowing), drain_s))
         app = wire_whole_app(
             settings,
             stores,
@@ -163,6 +165,7 @@ async def _open_app(
             files=files,
             batch_queue=polling,
             background_queue=answering,
+            shadow_queue=shadowing,
             clock=clock,
             journal=journal,
         )
