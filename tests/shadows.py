@@ -110,7 +110,8 @@ class Shadowed:
             "shadow": {"model": "other/tools", "share": 100} | shadow,
         }
         sections = {"routes": {"chat": route}, "aliases": {}, **self.sections}
-        self.home.gateway = replace(self.home.gateway, planner=Planner(catalog(**sections)))
+        self.home.catalog = catalog(**sections)
+        self.home.gateway = replace(self.home.gateway, planner=Planner(self.home.catalog))
 
     def worker(self, **changes: Any) -> ShadowWorker:
         gateways = Always(self.home.gateway)
@@ -168,5 +169,5 @@ async def open_shadowed(
         home.stores.books.wallets["ops"].available = 0
     found = Shadowed(home, payer, sections)
     named = {} if judge is None else {"judge": judge}
-    found.shadow_by(share=share, workspace="ops", key=payer.key_id, **named)
+    found.shadow_by(share=share, workspace="ops", key_id=payer.key_id, **named)
     return found

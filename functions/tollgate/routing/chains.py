@@ -191,16 +191,18 @@ class CacheSection(Strict):
 
 
 class ShadowSection(Strict):
-    """Model that also gets some of a route's requests, at the operator's cost. Callers neither get
-    its answers nor wait for them. Only requests of keys with `content_days` take part."""
+    """Model that also gets some of a route's requests, for comparison, at the operator's cost.
+
+    Callers neither get its answers nor wait for them. Only keys with `content_days` take part.
+    """
 
     model: ModelSlug
-    """Slug of a model of kind chat."""
+    """Chat model whose answers are compared."""
     share: Annotated[int, Field(ge=1, le=100)]
     """Requests that the model gets, in percent, drawn by session or request."""
     workspace: Id
     """Id of the workspace that pays and has the records."""
-    key: Id
+    key_id: Id
     """Id of the key in this workspace under which the model is called, within the key's limits."""
     judge: ModelSlug | None = None
     """Slug of a chat model that compares both answers, at the cost of the same key."""

@@ -15,11 +15,19 @@ from tests.shadows import KEPT, open_shadowed
 from tests.stores import TESTER, disable, funded_key
 from tests.unit.engine.client_formats import CLIENT_FORMATS, ClientFormat
 from tests.unit.routing.catalogs import RECENTLY, endpoint, model, provider
+from tests.unit.web.test_api_app import Api
+from tollgate.cli.gateway.shadow import compare_shadows
+from tollgate.cli.routing.explanation import render_explanation
+from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import JudgementRecord
 from tollgate.core.shadows import LATE_S
+from tollgate.observability.emf import SHADOWS, measure
+from tollgate.observability.log import canonical_line
 from tollgate.routing.chains import ShadowSection
 from tollgate.routing.planning.planning_request import draw_key_hash
 from tollgate.routing.planning.shadows import is_drawn
+from tollgate.web.records.bill_notes import list_notes
+from tollgate.web.records.generation_shapes import GenerationObject
 
 PICTURE = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
 
@@ -94,7 +102,7 @@ async def test_c102_the_payer_is_a_key_of_the_stated_workspace() -> None:
     found = await open_shadowed()
     new = replace(KEPT, workspace_id="other", label="theirs")
     _, stranger = await funded_key(found.home.stores, 10**9, new)
-    found.shadow_by(workspace="ops", key=stranger.key_id)
+    found.shadow_by(workspace="ops", key_id=stranger.key_id)
     await found.ask()
     await found.work()
     assert not found.home.far.requests
@@ -276,6 +284,69 @@ async def test_c102_a_judge_compares_both_answers(verdict: str) -> None:
     assert found.spent_nano_usd("ops") == shadow.cost_nano_usd + judge.cost_nano_usd
 
 
+async def test_c102_a_report_compares_by_route_and_models() -> None:
+    found = await open_shadowed(
+        Scripted(answers("Hello"), answers("tie"), refuses(400)),
+        Scripted(answers("Hi"), refuses(400)),
+        judge="acme/small",
+    )
+    await found.ask()
+    await found.work()
+    found.home.near.requests.clear()
+    await found.ask()
+    await found.work()
+    originals = found.records("acme")
+    shown = [GenerationObject.of(each).model_dump() for each in (*found.shadows, *originals)]
+    [row] = compare_shadows(shown)
+    shadow, judge, failed = found.shadows
+    assert (failed.outcome, row["requests"], row["failed"]) == ("error", "2", "1")
+    assert (row["route"], row["original"], row["shadow"]) == ("chat", "acme/large", "other/tools")
+    assert row["usd"] == usd_text(originals[0].cost_nano_usd)
+    assert row["shadow_usd"] == usd_text(shadow.cost_nano_usd)
+    assert row["judge_usd"] == usd_text(judge.cost_nano_usd)
+    assert (row["tokens"], row["refused"], row["calls"]) == ("2", "0", "0")
+    assert (row["judged"], row["ties"], row["preferred"]) == ("1", "1", "0")
+
+
+@pytest.mark.parametrize(
+    ("days", "share", "fields", "unused"),
+    [
+        (7, 100, {}, None),
+        (None, 100, {}, "the key has no content_days"),
+        (7, 100, {"n": 2}, "the request has more than a prompt and one answer"),
+        (7, 1, {"session_id": "s"}, "not drawn"),
+    ],
+)
+async def test_c53_c102_an_explanation_says_whether_the_shadow_gets_a_request(
+    days: int | None, share: int, fields: dict[str, Any], unused: str | None
+) -> None:
+    found = await open_shadowed(key=replace(KEPT, content_days=days), share=share)
+    call = Api(found.home, "", "")
+    body = {"model": "chat", "messages": [{"role": "user", "content": "Hi"}], **fields}
+    reply = await call("POST", "/v1/route/explain", key=found.home.secret, content=body)
+    assert reply.json["shadow"] == {
+        "model": "other/tools",
+        "share": share,
+        "judge": None,
+        "unused": unused,
+    }
+    assert (unused or "gets this request as well") in "\n".join(render_explanation(reply.json))
+    plain = await call(
+        "POST", "/v1/route/explain", key=found.home.secret, content={**body, "model": "acme/large"}
+    )
+    assert plain.json["shadow"] is None
+
+
+async def test_c102_records_and_bills_name_the_original() -> None:
+    found = await open_shadowed()
+    await found.ask()
+    await found.work()
+    [original], [shadow] = found.records("acme"), found.shadows
+    assert canonical_line(shadow)["shadow_of"] == original.id
+    assert f"shadow of gen-{original.id} on route chat" in list_notes(shadow, ())
+    assert measure(shadow)[SHADOWS] == 1
+
+
 def test_c102_a_larger_share_adds_requests() -> None:
     shadow = shadow_of(share=10)
     keys = [draw_key_hash(str(number)) for number in range(2_000)]
@@ -288,4 +359,4 @@ def test_c102_a_larger_share_adds_requests() -> None:
 
 
 def shadow_of(share: int) -> ShadowSection:
-    return ShadowSection(model="other/tools", share=share, workspace="ops", key="k")
+    return ShadowSection(model="other/tools", share=share, workspace="ops", key_id="k")

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tollgate.core.request import RoutingPreferences
 from tollgate.routing.chains import ShadowSection
 from tollgate.routing.planning.offers import rank
 
@@ -16,3 +17,12 @@ def is_drawn(shadow: ShadowSection, route: str, draw_key_hash: str) -> bool:
     """
     weights = {"drawn": shadow.share, "left out": _CERTAIN - shadow.share}
     return rank(f"{route} shadow", draw_key_hash, weights)[0][0] == "drawn"
+
+
+def without_order(preferences: RoutingPreferences) -> RoutingPreferences:
+    """Return the preferences of a caller that also hold for a shadow: those on where prompts go."""
+    return RoutingPreferences(
+        only=preferences.only,
+        ignore=preferences.ignore,
+        prompt_policy=preferences.prompt_policy,
+    )

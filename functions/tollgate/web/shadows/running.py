@@ -17,7 +17,7 @@ from tollgate.core.events import ChosenGroup
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord, ShadowTrace
-from tollgate.core.request import GenerationRequest, RoutingPreferences
+from tollgate.core.request import GenerationRequest
 from tollgate.core.response import Fold
 from tollgate.core.shadows import LATE_S, REST_S, ShadowRun
 from tollgate.core.tracing import PlatformIds
@@ -29,6 +29,7 @@ from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.routing.chains import ShadowSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.shadows import without_order
 from tollgate.stores.ports.base import Hold, KeyDirectory
 from tollgate.stores.ports.batches import BatchPlace, JobStore, LineRecords
 from tollgate.web.access import METERED
@@ -130,7 +131,7 @@ class ShadowWorker:
         if request is None:
             return
         shadow = original.shadow
-        payer = await self._services.keys.find_key(shadow.workspace, shadow.key)
+        payer = await self._services.keys.find_key(shadow.workspace, shadow.key_id)
         payer = replace(payer, work_policies=original.caller.prompt_policies)
         trace = trace_of(original.record, original.route)
         answered = original.content.answer
@@ -304,7 +305,6 @@ def _for_shadow(request: GenerationRequest, model: str) -> GenerationRequest:
     """Return a request for another model, with the caller's restrictions on providers, and without
     what identifies the end user or the session.
     """
-    stated = request.preferences
     return replace(
         request,
         model=model,
@@ -314,7 +314,5 @@ def _for_shadow(request: GenerationRequest, model: str) -> GenerationRequest:
         metadata={},
         prompt_cache_key=None,
         service_tier=None,
-        preferences=RoutingPreferences(
-            only=stated.only, ignore=stated.ignore, prompt_policy=stated.prompt_policy
-        ),
+        preferences=without_order(request.preferences),
     )
