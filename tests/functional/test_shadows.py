@@ -50,7 +50,7 @@ async def test_c102_a_server_runs_shadows_and_the_payer_reads_the_report(
                 assert reply.status == 200, await reply.text()
                 await reply.read()
         async with asyncio.timeout(60):
-            while len(await records_of(deployment, payer)) < 2:
+            while len(await records_of(deployment, payer)) < 2:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.5)
         report = await asyncio.create_subprocess_exec(
             *(TOLLGATE, "shadow", "report", "--json"),

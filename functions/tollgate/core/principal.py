@@ -98,6 +98,10 @@ class Principal(Struct, frozen=True, kw_only=True):
         policies = (*of_levels, parse_policy(self.key_policy, "key"), *self.work_policies)
         return tuple(each for each in policies if each is not None)
 
+    def policies_on_behalf(self, stated: PromptPolicy | None) -> tuple[PromptPolicy, ...]:
+        """Return the `work_policies` of a caller whose request states a policy, or none."""
+        return self.work_policies if stated is None else (*self.work_policies, stated)
+
     @property
     def owner(self) -> str | None:
         """The member that owns what the caller creates; None if there is none.

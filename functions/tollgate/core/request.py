@@ -228,11 +228,6 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     """Requests with the same session id get the same weighted draw."""
     prompt_policy: PromptPolicy | None = None
 
-    @property
-    def prompt_policies(self) -> tuple[PromptPolicy, ...]:
-        """The prompt policy of the request, if it states one."""
-        return () if self.prompt_policy is None else (self.prompt_policy,)
-
 
 class NativeOptions(Struct, frozen=True, kw_only=True):
     """Options for providers of one wire format, which are passed on unchanged."""

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.clock import DAY_S
@@ -11,7 +12,7 @@ SHADOW_PREFIX: Final = "shadow_"
 # Seconds before a run may begin. The content of the original is stored while the run is created.
 REST_S: Final = 10
 # Seconds after which a run that waited for a worker is dropped.
-LATE_S: Final = 3_600
+TOO_LATE_S: Final = 3_600
 
 
 class ShadowRun(Job, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,3 +43,8 @@ class ShadowRun(Job, frozen=True, kw_only=True, omit_defaults=True):
     @override
     def kept_s(self) -> int:
         return DAY_S
+
+
+def claim(run: ShadowRun) -> ShadowRun | None:
+    """Return a run as claimed; None if a worker has claimed it."""
+    return None if run.is_claimed else replace(run, is_claimed=True)

@@ -32,7 +32,7 @@ ERRORS: Final = Metric("Errors", "Count")
 PROVIDERS_FAILED: Final = Metric("ProvidersFailed", "Count")
 FALLBACKS: Final = Metric("Fallbacks", "Count")
 ANSWERS_REUSED: Final = Metric("AnswersReused", "Count")
-SHADOWS: Final = Metric("Shadows", "Count")
+SHADOW_ANSWERS: Final = Metric("Shadows", "Count")
 COST: Final = Metric("CostNanoUsd", "None")
 DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
@@ -62,7 +62,7 @@ def measure(record: GenerationRecord) -> Mapping[Metric, int]:
     if record.reused is not None:
         values[ANSWERS_REUSED] = 1
     if record.shadow is not None:
-        values[SHADOWS] = 1
+        values[SHADOW_ANSWERS] = 1
     return values
 
 
@@ -78,7 +78,7 @@ class EmbeddedMetrics:
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the log fields with a generation's metrics, in total and for its provider."""
         values = measure(record)
-        rare = (FIRST_TOKEN, ANSWERS_REUSED, SHADOWS)
+        rare = (FIRST_TOKEN, ANSWERS_REUSED, SHADOW_ANSWERS)
         form = (*(metric in values for metric in rare), record.provider is not None)
         directives = self._of_generations.get(form)
         if directives is None:

@@ -20,8 +20,8 @@ from tollgate.cli.gateway.shadow import compare_shadows
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import JudgementRecord
-from tollgate.core.shadows import LATE_S
-from tollgate.observability.emf import SHADOWS, measure
+from tollgate.core.shadows import TOO_LATE_S
+from tollgate.observability.emf import SHADOW_ANSWERS, measure
 from tollgate.observability.log import canonical_line
 from tollgate.routing.chains import ShadowSection
 from tollgate.routing.planning.planning_request import draw_key_hash
@@ -186,7 +186,7 @@ async def test_c102_a_failed_shadow_costs_nothing_and_is_not_repeated() -> None:
 async def test_c102_a_run_that_waited_for_an_hour_is_dropped() -> None:
     found = await open_shadowed()
     await found.ask()
-    await found.home.gateway.clock.sleep(LATE_S + 1)
+    await found.home.gateway.clock.sleep(TOO_LATE_S + 1)
     await found.work()
     assert not found.home.far.requests
 
@@ -344,7 +344,7 @@ async def test_c102_records_and_bills_name_the_original() -> None:
     [original], [shadow] = found.records("acme"), found.shadows
     assert canonical_line(shadow)["shadow_of"] == original.id
     assert f"shadow of gen-{original.id} on route chat" in list_notes(shadow, ())
-    assert measure(shadow)[SHADOWS] == 1
+    assert measure(shadow)[SHADOW_ANSWERS] == 1
 
 
 def test_c102_a_larger_share_adds_requests() -> None:

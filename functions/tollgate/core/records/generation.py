@@ -132,7 +132,7 @@ class ShadowTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     refused: bool = False
     shadow_refused: bool = False
     tool_calls: Literal["same", "different"] | None = None
-    """Whether both called the same tools with the same arguments; None if neither called any."""
+    """`same` if both called the same tools with the same arguments; None if neither called any."""
     judges: bool = False
     """True for the generation of the judge."""
     preferred: Literal["original", "shadow", "neither"] | None = None

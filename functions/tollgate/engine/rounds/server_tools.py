@@ -43,7 +43,7 @@ def offer_server_tools(
     injected: InjectedTools | None = None
     if tools is not None:
         # A tool that calls a model, such as one for images, does so under the request's policy.
-        policies = (*principal.work_policies, *request.preferences.prompt_policies)
+        policies = principal.policies_on_behalf(request.preferences.prompt_policy)
         principal = replace(principal, work_policies=policies)
         request, injected = inject_tools(tools, planner, request, principal)
     served = {each.tool.id for each in injected.by_name.values()} if injected else ()

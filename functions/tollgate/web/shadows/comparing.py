@@ -68,7 +68,7 @@ def trace_of(original: GenerationRecord, route: str) -> ShadowTrace:
     )
 
 
-def compare(
+def compare_answers(
     trace: ShadowTrace,
     original: tuple[GenerationRecord, Sequence[Part]],
     shadow: tuple[GenerationRecord, Sequence[Part]],

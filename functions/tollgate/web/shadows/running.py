@@ -19,7 +19,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord, ShadowTrace
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import Fold
-from tollgate.core.shadows import LATE_S, REST_S, ShadowRun
+from tollgate.core.shadows import REST_S, TOO_LATE_S, ShadowRun, claim
 from tollgate.core.tracing import PlatformIds
 from tollgate.engine.batches.worker import GatewaySource
 from tollgate.engine.gateway import Call, Gateway
@@ -40,7 +40,7 @@ from tollgate.web.shadows.comparing import (
     Question,
     StoredContent,
     TracingLedger,
-    compare,
+    compare_answers,
     trace_of,
 )
 from tollgate.web.shadows.sending import can_be_shadowed
@@ -110,11 +110,11 @@ class ShadowWorker:
         if self.stop.is_set() or deadline.remaining_s() < _RUN_MIN_S:
             return 0.0
         # Only one worker can make this change, so no provider is called twice.
-        claimed = await store.change(place, _claim)
+        claimed = await store.change(place, claim)
         if claimed is None:
             return None
         self.steps += 1
-        if now_s - run.created_s > LATE_S:
+        if now_s - run.created_s > TOO_LATE_S:
             _log.warning("shadow of %s is too late", run.generation_id)
             return None
         try:
@@ -139,7 +139,7 @@ class ShadowWorker:
             original.gateway,
             _Comparison(
                 call=self._call(request, payer, original, deadline),
-                trace=lambda record, parts: compare(
+                trace=lambda record, parts: compare_answers(
                     trace, (original.record, answered), (record, parts)
                 ),
             ),
@@ -274,10 +274,6 @@ class _FoldingSink:
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         self.record = record
-
-
-def _claim(run: ShadowRun) -> ShadowRun | None:
-    return None if run.is_claimed else replace(run, is_claimed=True)
 
 
 def _shadow_of(
