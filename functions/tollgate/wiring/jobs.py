@@ -28,7 +28,7 @@ class JobPollings(Struct, frozen=True, kw_only=True):
 
     @property
     def each(self) -> tuple[BatchPolling[Any] | None, ...]:
-        """All pollers."""
+        """Pollers of every kind of jobs."""
         return self.batches, self.responses, self.shadows
 
 
