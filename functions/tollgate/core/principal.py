@@ -102,8 +102,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The key's prompt policy; None for none."""
     key_guardrails: str | None = None
     """Names of guardrails for the key's requests, separated by commas; None for none."""
-    work_policy: PromptPolicy | None = None
-    """The prompt policy of the request on whose behalf the gateway calls another model."""
+    work_policies: tuple[PromptPolicy, ...] = ()
+    """The prompt policies of the request on whose behalf the gateway calls another model."""
     session: bool = False
     """True if the caller signed in, in which case `role` is the member's role."""
 
@@ -111,8 +111,12 @@ class Principal(Struct, frozen=True, kw_only=True):
     def prompt_policies(self) -> tuple[PromptPolicy, ...]:
         """The prompt policies of the levels and the key, all of which apply."""
         of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
-        policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
+        policies = (*of_levels, parse_policy(self.key_policy, "key"), *self.work_policies)
         return tuple(each for each in policies if each is not None)
+
+    def policies_on_behalf(self, stated: PromptPolicy | None) -> tuple[PromptPolicy, ...]:
+        """Return the `work_policies` of a caller whose request states a policy, or none."""
+        return self.work_policies if stated is None else (*self.work_policies, stated)
 
     @property
     def guardrails(self) -> frozenset[str]:

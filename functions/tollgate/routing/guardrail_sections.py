@@ -5,13 +5,12 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
-from tollgate.routing.scalars import ModelSlug, Name, RunSeconds, Slug, Strict
+from tollgate.routing.scalars import Id, ModelSlug, Name, RunSeconds, Slug, Strict
 
 # Texts of a conversation that a guardrail can judge.
 JudgedStage = Literal["input", "output", "tool_arguments", "tool_results"]
 Finding = Literal["card_number", "email", "iban", "secret"]
 
-_Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$", max_length=128)]
 _Word = Annotated[str, StringConstraints(pattern=r"^[a-z]+$", max_length=32)]
 
 
@@ -59,9 +58,9 @@ class AppliesToSection(Strict):
     """Routes that a request names, also by an alias."""
     key_tiers: Annotated[tuple[Slug, ...], Field(max_length=64)] = ()
     """Tiers of keys."""
-    teams: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
+    teams: Annotated[tuple[Id, ...], Field(max_length=256)] = ()
     """Ids of teams, as in `GET /teams`."""
-    keys: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
+    keys: Annotated[tuple[Id, ...], Field(max_length=256)] = ()
     """Ids of keys, as in `GET /keys`."""
 
 

@@ -45,7 +45,8 @@ def offer_server_tools(
     request, forbidden = leave_out_forbidden(planner.catalog, request, principal)
     if tools is not None:
         # A tool that calls a model, such as one for images, does so under the request's policy.
-        principal = replace(principal, work_policy=request.preferences.prompt_policy)
+        policies = principal.policies_on_behalf(request.preferences.prompt_policy)
+        principal = replace(principal, work_policies=policies)
         request, injected = inject_tools(tools, planner, request, principal)
     served = {each.tool.id for each in injected.by_name.values()} if injected else ()
     request, left_out = _leave_out_unserved(request, served)

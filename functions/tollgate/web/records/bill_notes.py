@@ -44,6 +44,7 @@ def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) ->
     return [
         *_explain_attempts(record),
         *_explain_reuse(record),
+        *_explain_shadow(record),
         *_explain_runs(record),
         *_explain_figures(record),
         *_explain_surprise(record, earlier),
@@ -77,6 +78,13 @@ def _explain_reuse(record: GenerationRecord) -> Iterator[str]:
     if (reused := record.reused) is not None:
         saved = _dollars(usd(reused.saved_nano_usd))
         yield f"reused the answer of gen-{reused.generation_id}, which saved {saved}"
+
+
+def _explain_shadow(record: GenerationRecord) -> Iterator[str]:
+    """Yield the original of a shadow generation or of its judge."""
+    if (shadow := record.shadow) is not None:
+        kind = "judge of the shadow" if shadow.judges else "shadow"
+        yield f"{kind} of gen-{shadow.generation_id} on route {shadow.route}"
 
 
 def _explain_runs(record: GenerationRecord) -> Iterator[str]:

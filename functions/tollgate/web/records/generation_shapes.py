@@ -31,6 +31,7 @@ from tollgate.web.records.generation_parts import (
     JudgementObject,
     ReusedAnswerObject,
     RunObject,
+    ShadowObject,
 )
 from tollgate.web.shapes import Unreadable, Usd, moment
 
@@ -185,6 +186,9 @@ class GenerationObject(BaseModel):
     reused: ReusedAnswerObject | None = Field(
         description="the earlier answer that was sent; null for a new answer"
     )
+    shadow: ShadowObject | None = Field(
+        description="the original of a shadow generation, and the comparison; null for others"
+    )
     server_tool_runs: list[RunObject]
     judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
@@ -256,6 +260,7 @@ class GenerationObject(BaseModel):
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             judgements=[JudgementObject.of(each) for each in record.judgements],
             reused=ReusedAnswerObject.of(record.reused) if record.reused else None,
+            shadow=ShadowObject.of(record.shadow) if record.shadow else None,
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,

@@ -30,6 +30,7 @@ from tollgate.core.records.generation import (
     RoundsBound,
     RoutingTrace,
     RunRecord,
+    ShadowTrace,
 )
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
@@ -61,6 +62,15 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "runs": (_RUN,),
     "judgements": (JudgementRecord(guardrail="secrets", stage="input", verdict="block"),),
     "slices": {"team": 3},
+    "shadow": ShadowTrace(
+        generation_id=_OTHER_ID,
+        route="chat",
+        model="a/b",
+        cost_nano_usd=1,
+        duration_ms=1,
+        first_token_ms=1,
+        output_tokens=1,
+    ),
     "reused": ReusedAnswer(generation_id=_OTHER_ID, saved_nano_usd=5),
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
