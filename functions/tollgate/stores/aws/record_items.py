@@ -57,3 +57,9 @@ class GenerationItem(AnyItem):
     MODEL: Final = "m"  # S: slug of the model that served (optional)
     PROVIDER: Final = "p"  # S: provider that served (optional)
     BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed
+
+
+class BillsItem(AnyItem):
+    """Core table: the bills of many generations of one day, by the id of the first."""
+
+    BLOB: Final = "z"  # B: a list of GenerationRecords as JSON, zlib-compressed
