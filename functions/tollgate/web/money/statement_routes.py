@@ -1,4 +1,4 @@
-"""Routes for a workspace's monthly statements, as JSON, CSV or a printable page."""
+"""Routes for a workspace's monthly statements, as JSON, CSV, PDF or a printable page."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
@@ -10,6 +10,7 @@ from tollgate.core.money.statement import read_month
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.http.csv_reply import csv_reply
 from tollgate.web.money.statement_page import STATEMENT_POLICY, statement_page
+from tollgate.web.money.statement_pdf import statement_pdf
 from tollgate.web.money.statement_shapes import (
     STATEMENT_COLUMNS,
     StatementObject,
@@ -18,12 +19,16 @@ from tollgate.web.money.statement_shapes import (
 )
 from tollgate.web.services import Services
 
-StatementFormat = Literal["json", "csv", "html"]
+StatementFormat = Literal["json", "csv", "html", "pdf"]
+# `functions/api.py` sends bodies of this type as text, since every byte is ASCII; PDFs among files
+# have no charset and are sent as base64.
+PDF: Final = "application/pdf; charset=us-ascii"
 _OR_TEXT: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "content": {
             "text/csv": {"schema": {"type": "string"}},
             "text/html": {"schema": {"type": "string"}},
+            PDF: {"schema": {"type": "string"}},
         }
     }
 }
@@ -39,6 +44,8 @@ async def statement_format(
     if format_ is not None:
         return format_
     wanted = accept or ""
+    if wanted.startswith("application/pdf"):
+        return "pdf"
     if wanted.startswith("text/html"):
         return "html"
     return "csv" if wanted.startswith("text/csv") else "json"
@@ -65,6 +72,11 @@ def statement_routes(services: Services) -> APIRouter:
                 return StatementReply(data=StatementObject.of(found))
             case "csv":
                 return csv_reply(STATEMENT_COLUMNS, statement_rows(found))
+            case "pdf":
+                return Response(
+                    statement_pdf(found),
+                    headers={"content-type": PDF, "cache-control": "private, no-store"},
+                )
             case "html":
                 return HTMLResponse(
                     statement_page(found),
