@@ -4,6 +4,7 @@ Keeps C67 and C99.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from random import Random
 from typing import Any
 
@@ -11,14 +12,24 @@ import pytest
 from msgspec.structs import replace
 
 from tests.contract.test_activity import MIDNIGHT_S, all_pages, between, generated
-from tests.stores import BILL_RETENTION_S, NOON_S, TESTER, DynamoStores, funded_key, scan_items
+from tests.stores import (
+    BILL_RETENTION_S,
+    NOON_S,
+    TESTER,
+    DynamoStores,
+    HandClock,
+    funded_key,
+    scan_items,
+)
 from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import first_id_of
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.settings import Settings
 from tollgate.stores.records.bills import DynamoBillStore
 from tollgate.stores.rules.bills import bill_of
 from tollgate.web.records.bill_notes import list_notes
+from tollgate.wiring.stores import wire_stores
 
 PERSON = {
     "user": "eve@acme",
@@ -149,3 +160,24 @@ async def test_c67_a_young_generation_costs_no_read_of_bills(dynamo: DynamoStore
     dynamo.clock.now = MIDNIGHT_S + 20 * DAY_S
 
     assert await dynamo.generations.get("acme", made[0].id) is None
+
+
+@pytest.mark.parametrize(("days", "count"), [(400, 1), (30, 0)])
+async def test_c67_bills_are_stored_only_if_they_outlive_records(
+    moto_url: str, days: int, count: int
+) -> None:
+    clock = HandClock()
+    settings = Settings(
+        core_table=f"core-bills-{days}",
+        ledger_table=f"ledger-bills-{days}",
+        generations_table=f"generations-bills-{days}",
+        dynamodb_endpoint_url=moto_url,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        bill_days=days,
+    )
+    async with aclosing(wire_stores(settings, clock)) as stores:
+        await stores.create_tables()
+        await stores.generations.put_bills([replace(USUAL, workspace_id="acme")])
+        items = await scan_items(stores.client, settings.core_table)
+    assert len(items) == count

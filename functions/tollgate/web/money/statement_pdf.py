@@ -32,7 +32,7 @@ _CHARACTER: Final = 0.6
 _SIZE_MAX: Final = 9.0
 _LINE_HEIGHT: Final = 1.25
 _PAGE_LINES: Final = int((_HEIGHT - 2 * _MARGIN) / (_SIZE_MAX * _LINE_HEIGHT)) - 2
-_NAME_WIDTH_MAX: Final = 26
+_NAME_WIDTH_MAX: Final = 32
 _GAP: Final = "  "
 
 
