@@ -7,7 +7,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.web.money.statement_routes import PDF
+from tollgate.web.money.statement_routes import STATEMENT_PDF
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.batch_stores import wire_batch_queue
 from tollgate.wiring.catalog import wire_catalog_follower
@@ -47,5 +47,10 @@ handler = Mangum(
     lifespan="off",
     # Bodies of other types are sent as base64, which API Gateway decodes only if the `Accept`
     # header matches BinaryMediaTypes of the template.
-    text_mime_types=[*DEFAULT_TEXT_MIME_TYPES, "application/scim+json", "image/svg+xml", PDF],
+    text_mime_types=[
+        *DEFAULT_TEXT_MIME_TYPES,
+        "application/scim+json",
+        "image/svg+xml",
+        STATEMENT_PDF,
+    ],
 )

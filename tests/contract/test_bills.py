@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.contract.test_activity import MIDNIGHT_S, all_pages, between, generated
+from tests.generation_store import BILL_RETENTION_S
 from tests.stores import (
-    BILL_RETENTION_S,
     NOON_S,
     TESTER,
     DynamoStores,

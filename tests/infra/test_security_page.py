@@ -168,6 +168,15 @@ def test_times_are_those_of_code_and_template(stack: Stack) -> None:
     assert row("provider keys")[1] == f"{int(secrets.CACHED_FOR_S) // 60} minutes in memory"
 
 
+def test_c67_bills_are_kept_as_long_as_the_parameter_says(stack: Stack) -> None:
+    parameter = stack.parameters["BillRetentionDays"]
+    (least, most) = Settings.model_fields["bill_days"].metadata
+    assert Settings().bill_days == parameter["Default"] == 400
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (least.ge, most.le)
+    told = stack.environment("RollupFunction")["TOLLGATE_BILL_DAYS"]
+    assert told == {"Ref": "BillRetentionDays"}
+
+
 def test_what_one_key_may_cost_is_computed_from_code_and_template(stack: Stack) -> None:
     settings = KeySettings(label="new")
     assert f"{settings.requests_per_minute} requests a minute" in PAGE

@@ -331,16 +331,7 @@ def test_records_are_kept_as_long_as_the_parameter_says(stack: Stack) -> None:
         for name in stack.functions
         if stack.environment(name).get("TOLLGATE_RECORD_DAYS") == {"Ref": "RecordRetentionDays"}
     }
-    # The roll-up writes the bills of records that expire earlier.
     assert told == writers | {"RollupRole"}
-
-
-def test_c67_bills_are_kept_as_long_as_the_parameter_says(stack: Stack) -> None:
-    parameter = stack.parameters["BillRetentionDays"]
-    (least, most) = Settings.model_fields["bill_days"].metadata
-    assert Settings().bill_days == parameter["Default"] == 400
-    assert (parameter["MinValue"], parameter["MaxValue"]) == (least.ge, most.le)
-    assert stack.environment("RollupFunction")["TOLLGATE_BILL_DAYS"] == {"Ref": "BillRetentionDays"}
 
 
 def writes_records(permissions: dict[str, set[str]]) -> bool:

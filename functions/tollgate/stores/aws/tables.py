@@ -282,31 +282,6 @@ def generation_of_sort(item: Item) -> str:
     return read_text(item, AnyItem.SORT).removeprefix("G#")
 
 
-def bills_key(workspace_id: str, generation_id: str) -> Item:
-    """Return the core table's key of the item whose first bill is this generation's."""
-    return _key(bills_day(workspace_id, generation_id), bills_sort(generation_id))
-
-
-def bills_day(workspace_id: str, generation_id: str) -> str:
-    """Return the core table's partition of the bills of a generation's UTC day."""
-    return f"Y#{workspace_id}#{day_name(created_s(generation_id))}"
-
-
-def bills_sort(generation_id: str) -> str:
-    """Return the sort key of an item of bills; it ends with `#`, so it follows `bills_below`."""
-    return f"{bills_below(generation_id)}#"
-
-
-def bills_below(generation_id: str) -> str:
-    """Return the sort key just below the item whose first bill is this generation's."""
-    return f"B#{generation_id}"
-
-
-def first_of_bills(item: Item) -> str:
-    """Return the id of the first generation in an item of bills."""
-    return read_text(item, AnyItem.SORT).removeprefix("B#").removesuffix("#")
-
-
 # Key of the core table's item that names the live catalog.
 PUBLICATION_KEY: Final[Item] = {AnyItem.PARTITION: string("CATALOG"), AnyItem.SORT: string("P")}
 

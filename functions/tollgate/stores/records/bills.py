@@ -18,17 +18,11 @@ from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.stores.aws.decoding import decode_items, read_binary, reads_an_item
+from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, reads_an_item
 from tollgate.stores.aws.expressions import ROWS_BETWEEN
 from tollgate.stores.aws.record_items import BillsItem
-from tollgate.stores.aws.tables import (
-    bills_below,
-    bills_day,
-    bills_key,
-    bills_sort,
-    first_of_bills,
-)
 from tollgate.stores.rules.bills import bill_of
+from tollgate.stores.rules.periods import day_name
 
 # Records live for at least this time, so bills of younger generations are never looked for.
 _RECORDS_LIVE_DAYS: Final = 30
@@ -77,7 +71,8 @@ class DynamoBillStore:
         first = records[0]
         day_end_s = created_s(first.id) // DAY_S * DAY_S + DAY_S
         yield {
-            **bills_key(first.workspace_id, first.id),
+            BillsItem.PARTITION: string(_day(first.workspace_id, first.id)),
+            BillsItem.SORT: string(_sort(first.id)),
             BillsItem.BLOB: binary(blob),
             BillsItem.DELETE_AT: number(day_end_s + self._retention_s),
         }
@@ -86,12 +81,12 @@ class DynamoBillStore:
         """Return the bill of a generation; None if none is stored, or if the record still lives."""
         # The sort key of an item is that of its first bill, so that this is the last item that may
         # contain the generation.
-        found = await self._newest(workspace_id, generation_id, bills_sort(generation_id))
+        found = await self._newest(workspace_id, generation_id, _sort(generation_id))
         return next((bill for bill in found.bills if bill.id == generation_id), None)
 
     async def page(self, workspace_id: str, low: str, high: str) -> FoundBills:
         """Return the newest bills with ids in [low, high), which is a part of one day."""
-        found = await self._newest(workspace_id, low, bills_below(high))
+        found = await self._newest(workspace_id, low, _below(high))
         bills = tuple(bill for bill in found.bills if low <= bill.id < high)
         return replace(found, bills=bills, low=max(low, found.low))
 
@@ -103,8 +98,8 @@ class DynamoBillStore:
             "TableName": self._table,
             "KeyConditionExpression": ROWS_BETWEEN,
             "ExpressionAttributeValues": {
-                ":pk": string(bills_day(workspace_id, low)),
-                ":low": string(bills_below("")),
+                ":pk": string(_day(workspace_id, low)),
+                ":low": string(_below("")),
                 ":high": string(high_sort),
             },
             "ScanIndexForward": False,
@@ -117,7 +112,7 @@ class DynamoBillStore:
         decoded, unreadable = decode_items(_read_bills, items)
         return FoundBills(
             bills=tuple(bill for bills in decoded for bill in bills),
-            low=first_of_bills(items[0]),
+            low=_first(items[0]),
             unreadable=tuple(unreadable),
         )
 
@@ -125,3 +120,23 @@ class DynamoBillStore:
 @reads_an_item
 def _read_bills(item: Item) -> tuple[GenerationRecord, ...]:
     return _BILLS.decode(zlib.decompress(read_binary(item, BillsItem.BLOB)))
+
+
+def _day(workspace_id: str, generation_id: str) -> str:
+    """Return the partition of the bills of a generation's UTC day."""
+    return f"Y#{workspace_id}#{day_name(created_s(generation_id))}"
+
+
+def _sort(generation_id: str) -> str:
+    """Return the sort key of the item whose first bill is this generation's."""
+    return f"{_below(generation_id)}#"
+
+
+def _below(generation_id: str) -> str:
+    """Return the highest sort key below the item whose first bill is this generation's."""
+    return f"B#{generation_id}"
+
+
+def _first(item: Item) -> str:
+    """Return the id of the first generation in an item."""
+    return read_text(item, BillsItem.SORT).removeprefix("B#").removesuffix("#")

@@ -22,13 +22,13 @@ from tollgate.web.services import Services
 StatementFormat = Literal["json", "csv", "html", "pdf"]
 # `functions/api.py` sends bodies of this type as text, since every byte is ASCII; PDFs among files
 # have no charset and are sent as base64.
-PDF: Final = "application/pdf; charset=us-ascii"
+STATEMENT_PDF: Final = "application/pdf; charset=us-ascii"
 _OR_TEXT: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "content": {
             "text/csv": {"schema": {"type": "string"}},
             "text/html": {"schema": {"type": "string"}},
-            PDF: {"schema": {"type": "string"}},
+            STATEMENT_PDF: {"schema": {"type": "string"}},
         }
     }
 }
@@ -75,7 +75,7 @@ def statement_routes(services: Services) -> APIRouter:
             case "pdf":
                 return Response(
                     statement_pdf(found),
-                    headers={"content-type": PDF, "cache-control": "private, no-store"},
+                    headers={"content-type": STATEMENT_PDF, "cache-control": "private, no-store"},
                 )
             case "html":
                 return HTMLResponse(
