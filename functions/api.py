@@ -4,10 +4,10 @@ from mangum import Mangum
 from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
 
 from tollgate.core.clock import SystemClock
+from tollgate.core.files.media_types import ASCII_PDF
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.web.money.statement_routes import STATEMENT_PDF
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.batch_stores import wire_batch_queue
 from tollgate.wiring.catalog import wire_catalog_follower
@@ -51,6 +51,6 @@ handler = Mangum(
         *DEFAULT_TEXT_MIME_TYPES,
         "application/scim+json",
         "image/svg+xml",
-        STATEMENT_PDF,
+        ASCII_PDF,
     ],
 )

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from tests.unit.web.routes import GENERATION_ID, WORKSPACE
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
+from tollgate.core.files.media_types import ASCII_PDF
 from tollgate.core.money.statement import Statement, StatementLine, UsageGroup
 from tollgate.web.money.statement_pdf import statement_pdf
-from tollgate.web.money.statement_routes import STATEMENT_PDF, statement_format
+from tollgate.web.money.statement_routes import statement_format
 
 STATEMENT = Statement(
     workspace_id="acme",
@@ -124,7 +125,7 @@ async def test_c64_the_style_of_a_page_is_the_one_that_its_policy_names() -> Non
 async def test_c64_a_pdf_has_the_amounts_of_the_csv_and_the_same_bytes_each_time() -> None:
     them = await billed()
     replies = [await them.ask("acme read", "GET", f"{PATH}?format=pdf", None) for _ in range(2)]
-    assert replies[0].headers["content-type"] == STATEMENT_PDF
+    assert replies[0].headers["content-type"] == ASCII_PDF
     assert replies[0].body == replies[1].body
     assert replies[0].body.isascii()
     assert await statement_format(None, "application/pdf") == "pdf"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import HTMLResponse, Response
 
+from tollgate.core.files.media_types import ASCII_PDF
 from tollgate.core.money.statement import read_month
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.http.csv_reply import csv_reply
@@ -20,15 +21,12 @@ from tollgate.web.money.statement_shapes import (
 from tollgate.web.services import Services
 
 StatementFormat = Literal["json", "csv", "html", "pdf"]
-# `functions/api.py` sends bodies of this type as text, since every byte is ASCII; PDFs among files
-# have no charset and are sent as base64.
-STATEMENT_PDF: Final = "application/pdf; charset=us-ascii"
 _OR_TEXT: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "content": {
             "text/csv": {"schema": {"type": "string"}},
             "text/html": {"schema": {"type": "string"}},
-            STATEMENT_PDF: {"schema": {"type": "string"}},
+            ASCII_PDF: {"schema": {"type": "string"}},
         }
     }
 }
@@ -75,7 +73,7 @@ def statement_routes(services: Services) -> APIRouter:
             case "pdf":
                 return Response(
                     statement_pdf(found),
-                    headers={"content-type": STATEMENT_PDF, "cache-control": "private, no-store"},
+                    headers={"content-type": ASCII_PDF, "cache-control": "private, no-store"},
                 )
             case "html":
                 return HTMLResponse(
