@@ -306,6 +306,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The names of options that had no effect, or a different effect, at the last endpoint."""
     forwarded: tuple[str, ...] = ()
     """The names of unknown fields that were passed unchanged to or from the provider."""
+    is_bill: bool = False
+    """True if the record has expired, and only what explains its cost is left."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:

@@ -59,6 +59,12 @@ class GenerationItem(AnyItem):
     BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed
 
 
+class BillsItem(AnyItem):
+    """Core table: the bills of many generations of one day, by the id of the first."""
+
+    BLOB: Final = "z"  # B: a list of GenerationRecords as JSON, zlib-compressed
+
+
 class BatchItem(AnyItem):
     """Core table: a job, such as a batch."""
 

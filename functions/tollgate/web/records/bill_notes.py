@@ -42,6 +42,7 @@ ITEM_NAMES: Final = {
 def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) -> list[str]:
     """Return the notes on a generation; `earlier` are previous generations of its key."""
     return [
+        *_explain_age(record),
         *_explain_attempts(record),
         *_explain_reuse(record),
         *_explain_shadow(record),
@@ -49,6 +50,12 @@ def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) ->
         *_explain_figures(record),
         *_explain_surprise(record, earlier),
     ]
+
+
+def _explain_age(record: GenerationRecord) -> Iterator[str]:
+    """Yield a remark if only the bill is left."""
+    if record.is_bill:
+        yield "the record has expired, the bill is kept"
 
 
 def _explain_attempts(record: GenerationRecord) -> Iterator[str]:

@@ -212,6 +212,9 @@ class GenerationObject(BaseModel):
     forwarded: list[str] = Field(
         description="unknown fields that were passed unchanged to or from the provider"
     )
+    bill_only: bool = Field(
+        description="the record has expired: fields that do not explain the cost are empty"
+    )
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
 
@@ -275,6 +278,7 @@ class GenerationObject(BaseModel):
             external_user=record.user,
             adapted=list(record.adapted),
             forwarded=list(record.forwarded),
+            bill_only=record.is_bill,
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),
         )

@@ -36,6 +36,7 @@ from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.stores.records.generations import read_record, record_item
+from tollgate.stores.rules.bills import bill_of
 from tollgate.web.records.generation_parts import AttemptObject, BillLineObject, RunObject
 from tollgate.web.records.generation_shapes import GenerationObject, TokensObject, TraceObject
 
@@ -93,6 +94,12 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
     "prompt_policies": (PromptPolicy(owner="key", regions=("eu",)),),
 }
+# `is_bill` is always set, and what a trace leaves is tested with a store.
+_GONE_WITH_THE_RECORD: Final = {
+    *("upstream_id", "finish", "raw_finish", "withheld_calls", "held_nano_usd", "shard", "slices"),
+    *("judgements", "raw_usage", "client_request_id", "user", "caller_labels"),
+    *("api_gateway_request_id", "lambda_request_id", "adapted", "forwarded", "is_bill"),
+}
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}
 
@@ -135,6 +142,12 @@ def test_a_field_of_the_record_is_shown_unless_it_is_internal(name: str) -> None
     changed = _with_another(USUAL, name, _OTHER_VALUES)
     is_shown = GenerationObject.of(changed) != GenerationObject.of(USUAL)
     assert is_shown == (name not in _INTERNAL)
+
+
+@cells("name", _names(GenerationRecord))
+def test_c67_a_field_outlives_its_record_only_if_it_explains_the_cost(name: str) -> None:
+    changed = _with_another(USUAL, name, _OTHER_VALUES)
+    assert (bill_of(changed) == bill_of(USUAL)) == (name in _GONE_WITH_THE_RECORD)
 
 
 @cells("name", _names(RoutingTrace))
