@@ -16,6 +16,7 @@ from tests.memory.cooldowns import MemoryCooldownStore
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
+from tests.memory.playground import MemoryPlaygroundStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAccessLog,
@@ -50,6 +51,7 @@ from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.members import DynamoMemberStore
+from tollgate.stores.people.playground import DynamoPlaygroundStore
 from tollgate.stores.people.sessions import DynamoSessionStore
 from tollgate.stores.people.teams import DynamoTeamStore
 from tollgate.stores.ports.access_log import AccessLog
@@ -151,6 +153,7 @@ class DynamoStores(Stores):
     teams: DynamoTeamStore
     members: DynamoMemberStore
     sessions: DynamoSessionStore
+    playgrounds: DynamoPlaygroundStore
     subjects: DynamoSubjectStore
 
     async def forget(self, table: str, partition: str, sort: str) -> None:
@@ -175,6 +178,7 @@ class MemoryStores(Stores):
     teams: MemoryTeamStore
     members: MemoryMemberStore
     sessions: MemorySessionStore
+    playgrounds: MemoryPlaygroundStore
 
     async def lock(self, workspace_id: str) -> None:
         self.books.lock(workspace_id)
@@ -238,6 +242,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         teams=MemoryTeamStore(books, ids, clock),
         members=MemoryMemberStore(books, ids, clock),
         sessions=MemorySessionStore(books, ids, clock, keys, PREFIX),
+        playgrounds=MemoryPlaygroundStore(books, ids, clock, PREFIX),
     )
 
 
@@ -276,6 +281,9 @@ def dynamo_stores(
         members=DynamoMemberStore(client, tables, generations, ids=ids, clock=clock),
         sessions=DynamoSessionStore(
             keys, directory, client, tables, ids=ids, clock=clock, prefix=PREFIX
+        ),
+        playgrounds=DynamoPlaygroundStore(
+            directory, client, tables, ids=ids, clock=clock, prefix=PREFIX
         ),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,

@@ -81,6 +81,7 @@ NEW_BATCHES = [
         {"requests": [{"custom_id": "a", "params": {"model": "test/echo"}}]},
     ),
 ]
+PLAYGROUND_ROUTES = [("POST", "/v1/playground", None)]
 SETUP_LISTS = [
     ("GET", "/v1/catalog", None),
 ]
@@ -205,5 +206,6 @@ ROUTES = (
     + FILE_ROUTES
     + BATCH_ROUTES
     + NEW_BATCHES
+    + PLAYGROUND_ROUTES
     + MANAGEMENT_ROUTES
 )

@@ -1,9 +1,8 @@
 """Every attribute of every stored item: its short stored name, its type and its meaning.
 
-Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
-(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
-attributes. Stored names are short because DynamoDB bills them; they never change.
-`record_items.py` contains the items of generations and of their sums.
+Each kind of item has a class; generations and their sums are in `record_items.py`. A comment or
+docstring states each attribute's DynamoDB type (`S` text, `N` exact integer, `B` bytes, `L` list,
+`M` map) and meaning. Stored names are short because DynamoDB bills them; they never change.
 
 `tables.py` builds the keys. `expressions.py` uses the names literally; a test compares them.
 """
@@ -118,6 +117,7 @@ class SessionItem(AnyItem):
     EXPIRES: Final = "ex"  # N: Unix second from which the session is refused
     SIGN_IN: Final = "si"  # S: id of the SignInItem, without which the secret is refused (optional)
     ROUND: Final = "rd"  # N: MemberItem.ROUND when the sign-in began (optional, default 0)
+    OPENER: Final = "op"  # S: hash of the secret that opened this one, of a playground (optional)
 
 
 class SignInItem(AnyItem):
