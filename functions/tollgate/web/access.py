@@ -185,7 +185,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/credits/refunds"): _OPERATOR,
     ("GET", "/v1/generation"): _RECORD,
     ("GET", "/v1/generation/content"): _KEPT_CONTENT,
-    ("GET", "/v1/generations"): _PEOPLE,
+    ("GET", "/v1/generations"): _RECORD,
     ("DELETE", "/v1/cache"): _MANAGER,
     ("GET", "/v1/activity"): _PEOPLE,
     ("GET", "/v1/audit"): _ACCOUNTANT,

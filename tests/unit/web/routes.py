@@ -28,6 +28,7 @@ EVERY_KEYS_ROUTES = [
         "/v1/route/explain",
         {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
     ),
+    ("GET", "/v1/generations", None),
 ]
 RESPONSE_ROUTES = [
     ("GET", f"/v1/responses/{RESPONSE_ID}", None),
@@ -94,7 +95,6 @@ PEOPLE_LISTS = [
     ("GET", f"/v1/teams/{TEAM_ID}", None),
     ("GET", "/v1/members", None),
     ("GET", f"/v1/members/{MEMBER_ID}", None),
-    ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
 ]
 SESSION_LISTS = [

@@ -147,14 +147,22 @@ def generation_routes(services: Services) -> APIRouter:
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
+        principal: Caller,
         own: OwnThings,
         query: Annotated[GenerationsQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> GenerationsReply | Response:
-        """List the workspace's generations, newest first, as JSON or CSV."""
+        """List the workspace's generations, newest first, as JSON or CSV.
+
+        An inference key lists its own generations.
+        """
+        # Without a member, `own` selects no member, so only the key's id keeps others' records out.
+        alone = principal.key_id if principal.role == "inference" else None
+        if alone is not None and query.key not in (None, alone, principal.label):
+            raise not_found("An inference key lists only its own generations.", "key")
         wanted = query.filter(
             services.now_s(),
-            key_id=await services.find_key_id(query.key, own),
+            key_id=alone or await services.find_key_id(query.key, own),
             own=own,
             outcome=query.outcome,
             cost_min=query.cost_min,
