@@ -1,7 +1,7 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -259,10 +259,8 @@ def dynamo_stores(
     Nothing is settled later by a clock that sleepers move: they would move it by minutes.
     """
     ids = ids or IdSource(clock)
-    if settlements is None:
-        settlements = Settlements(
-            HaltedClock(clock) if isinstance(clock, HandClock) else clock, ids
-        )
+    halted = HaltedClock(clock) if isinstance(clock, HandClock) else clock
+    settlements = settlements or Settlements(halted, ids)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
@@ -273,6 +271,7 @@ def dynamo_stores(
     )
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, ids=ids, clock=clock)
+    batches = DynamoBatchStore(client, tables.core, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
         admissions=DynamoAdmissions(client, tables.ledger, clock),
@@ -282,9 +281,7 @@ def dynamo_stores(
         sessions=DynamoSessionStore(
             keys, directory, client, tables, ids=ids, clock=clock, prefix=PREFIX
         ),
-        playgrounds=DynamoPlaygroundStore(
-            directory, client, tables, ids=ids, clock=clock, prefix=PREFIX
-        ),
+        playgrounds=DynamoPlaygroundStore(directory, client, tables, ids=ids, clock=clock),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=activity,
@@ -316,17 +313,9 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=find_waiting(client, tables, clock),
+            find_waiting=partial(find_submissions, batches),
         ),
     )
-
-
-def find_waiting(
-    client: AwsCaller, tables: Tables, clock: Clock
-) -> Callable[[], Awaitable[frozenset[str]]]:
-    """The ids of the holds of submissions, as a sweeper asks for them."""
-    store = DynamoBatchStore(client, tables.core, ids=IdSource(clock), clock=clock)
-    return partial(find_submissions, store)
 
 
 async def fresh_tables(client: AwsCaller) -> Tables:

@@ -18,7 +18,7 @@ export function openPalette(views, go) {
   const list = h("ul", { id: "palette-list", role: "listbox", "aria-label": "Commands" });
   const note = h("div", { role: "status", class: "quiet" }, "Loading keys and models …");
   const input = h("input", {
-    type: "search", role: "combobox", "aria-label": "Go to a view, model or key, or to a generation by id", "aria-expanded": "true",
+    role: "combobox", "aria-label": "Go to a view, model or key, or to a generation by id", "aria-expanded": "true",
     "aria-controls": "palette-list", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false",
     placeholder: "A view, model or key, or a generation’s id", oninput: () => { chosen = 0; draw(); }, onkeydown: press,
   });

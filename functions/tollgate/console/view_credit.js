@@ -15,7 +15,7 @@ export async function render({ signal, refresh }) {
   const state = data.available <= 0 ? "full" : data.available < data.total_credits / 4 ? "near" : "";
   return [
     figures(
-      ["Available", money(data.available), `${percent(data.available, data.total_credits)} of all credit`],
+      ["Available", money(data.available), data.total_credits > 0 && `${percent(data.available, data.total_credits)} of all credit`],
       ["Held", money(data.held), "by requests that run"],
       ["Spent", money(data.total_usage)],
       ["Granted", money(data.total_credits - data.credit_limit), "with payments, refunds and adjustments"],

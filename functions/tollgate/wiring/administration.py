@@ -66,9 +66,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         sessions=DynamoSessionStore(
             keys, stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix
         ),
-        playgrounds=DynamoPlaygroundStore(
-            stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix
-        ),
+        playgrounds=DynamoPlaygroundStore(stores.keys, client, tables, ids=ids, clock=clock),
         operator_workspace=settings.operator_workspace,
         workspaces=workspaces,
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),

@@ -77,7 +77,8 @@ class DynamoKeyDirectory:
         self._tables = tables
         self._states = states
         self._clock = clock
-        self._prefix = prefix
+        self.prefix = prefix
+        """The beginning of every secret."""
         self._publications = publications
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._above: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
@@ -85,7 +86,7 @@ class DynamoKeyDirectory:
 
     async def authenticate(self, secret: str) -> Principal:
         """Return the principal of a secret, read at most five seconds ago."""
-        if not is_well_formed(secret, self._prefix):
+        if not is_well_formed(secret, self.prefix):
             raise key_refused()
         return await self._find(secret_hash(secret))
 

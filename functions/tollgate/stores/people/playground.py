@@ -36,18 +36,16 @@ class DynamoPlaygroundStore:
         *,
         ids: IdSource,
         clock: Clock,
-        prefix: str,
     ) -> None:
         self._directory = directory
         self._client = client
         self._tables = tables
         self._ids = ids
         self._clock = clock
-        self._prefix = prefix
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def open(self, opener: str, principal: Principal, *, by: Actor) -> OpenedPlayground:
-        secret = new_secret(self._prefix, self._ids.random_bytes)
+        secret = new_secret(self._directory.prefix, self._ids.random_bytes)
         expires_s = int(self._clock.now_s()) + PLAYGROUND_S
         row: Item = {
             **secret_key(secret_hash(secret)),
