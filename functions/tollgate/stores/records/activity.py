@@ -236,8 +236,9 @@ class DynamoActivityStore:
         return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
 
     async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
-        """Return the activity on an open day, recomputed at most once a minute, or at each call for a
-        day without records, so that a first request is seen at once.
+        """Return the activity on an open day, recomputed at most once a minute.
+
+        A day without records is counted at each call, so that a first request is seen at once.
         """
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()
