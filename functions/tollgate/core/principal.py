@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 from tollgate.core.prompt_policy import PromptPolicy, parse_policy
+from tollgate.core.quotas import Quota
 
 # The label that names the member of a key, or the member for whom a key that belongs to nobody is
 # used.
@@ -34,6 +35,11 @@ AnswerSharing = Literal["key", "workspace"]
 KeptAddress = Literal["last"]
 
 
+def parse_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in a list that commas separate."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
 class LimitLevel(Struct, frozen=True, kw_only=True):
     """A member or team against whose limits a request is counted."""
 
@@ -47,6 +53,8 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     """The number of slices over which the level's state is spread."""
     prompt_policy: str | None = None
     """The level's prompt policy; None for none."""
+    guardrails: str | None = None
+    """Names of guardrails for the level's requests, separated by commas; None for none."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -89,12 +97,16 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The requests of one session; None for no limit."""
     answer_sharing: AnswerSharing | None = None
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
+    key_quotas: tuple[Quota, ...] = ()
+    """The key's limits per window, for all models or some."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     kept_address: KeptAddress | None = None
     """The addresses of callers that are stored; None for none."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
+    key_guardrails: str | None = None
+    """Names of guardrails for the key's requests, separated by commas; None for none."""
     work_policy: PromptPolicy | None = None
     """The prompt policy of the request on whose behalf the gateway calls another model."""
     session: bool = False
@@ -106,6 +118,12 @@ class Principal(Struct, frozen=True, kw_only=True):
         of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
         policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
         return tuple(each for each in policies if each is not None)
+
+    @property
+    def guardrails(self) -> frozenset[str]:
+        """The guardrails that the levels and the key add to those of `routing.yaml`."""
+        stated = (*(each.guardrails for each in self.levels), self.key_guardrails)
+        return frozenset(name for each in stated for name in parse_names(each))
 
     @property
     def owner(self) -> str | None:

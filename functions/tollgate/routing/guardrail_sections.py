@@ -51,8 +51,9 @@ class JudgeSection(Strict):
     """Limit of the verdict in tokens."""
 
 
-class AppliesToSection(Strict, json_schema_extra={"minProperties": 1}):
-    """Requests that a guardrail applies to; one match is enough."""
+class AppliesToSection(Strict):
+    """Requests that a guardrail applies to; one match is enough. If empty, it applies only to keys,
+    members and teams whose setting `guardrails` names it."""
 
     routes: Annotated[tuple[Name, ...], Field(max_length=256)] = ()
     """Routes that a request names, also by an alias."""
@@ -62,12 +63,6 @@ class AppliesToSection(Strict, json_schema_extra={"minProperties": 1}):
     """Ids of teams, as in `GET /teams`."""
     keys: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
     """Ids of keys, as in `GET /keys`."""
-
-    @model_validator(mode="after")
-    def _names_something(self) -> Self:
-        if not (self.routes or self.key_tiers or self.teams or self.keys):
-            raise ValueError("must name a route, tier, team or key, or be left out")
-        return self
 
 
 class GuardSection(

@@ -12,6 +12,7 @@ from tollgate.core.principal import (
     Principal,
     UsageOn,
 )
+from tollgate.core.quotas import parse_quotas
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -58,9 +59,11 @@ def principal_of(row: Item) -> Principal:
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
         key_policy=read_optional_text(row, SecretItem.PROMPT_POLICY),
+        key_guardrails=read_optional_text(row, SecretItem.GUARDRAILS),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        key_quotas=parse_quotas(read_optional_text(row, SecretItem.QUOTAS)),
         warns_from_percent=read_optional_number(row, SecretItem.WARN_AT),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )

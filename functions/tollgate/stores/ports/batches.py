@@ -92,6 +92,7 @@ class SubmissionLedger(Protocol):
         *,
         covered: bool = False,
         tier: TierLimits | None = None,
+        models: tuple[str, ...] = (),
     ) -> Hold:
         """Hold money as `Ledger.hold` does."""
 

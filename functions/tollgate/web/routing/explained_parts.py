@@ -148,7 +148,8 @@ def explain_guardrails(
     planner: Planner, work: Work, principal: Principal, survey: Survey, *, now_s: float
 ) -> list[ExplainedGuardrail]:
     """Describe the guardrails of a request; none without a plan."""
-    if not planner.catalog.guardrails or survey.plan is None:
+    has_guards = planner.catalog.guardrails or principal.guardrails
+    if not has_guards or survey.plan is None:
         return []
     bound = _BOUND_GUARDS()(planner, work, principal, survey.plan, now_s=now_s)
     return [ExplainedGuardrail.of(guard) for guard in bound]
