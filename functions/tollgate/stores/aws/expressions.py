@@ -1,5 +1,4 @@
-"""Every expression sent to DynamoDB, except those of `keys/session_expressions.py`. They are in two
-files, so that a test can parse all of them.
+"""Expressions for DynamoDB; `keys/session_expressions.py` has the others, and a test parses all.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update
@@ -48,6 +47,7 @@ class ConditionalUpdate(Struct, frozen=True):
 IF_ABSENT: Final = "attribute_not_exists(pk)"
 IF_PRESENT: Final = "attribute_exists(pk)"
 SAME_REVISION: Final = "rev = :rev"
+LATER_LOOK: Final = "attribute_not_exists(pk) OR rev < :rev OR (rev = :rev AND num < :num)"
 ITEMS_RAISE: Final = ConditionalUpdate("SET iv = :iv", "attribute_not_exists(iv) OR iv < :iv")
 
 WALLET_HOLD: Final = ConditionalUpdate(
