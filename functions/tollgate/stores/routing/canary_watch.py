@@ -21,8 +21,7 @@ from tollgate.core.routing.publication import (
 )
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.generations import DynamoGenerationStore
-from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
-from tollgate.stores.rules.canary_looks import (
+from tollgate.stores.routing.canary_looks import (
     BEFORE_S,
     SETTLES_S,
     CanaryKey,
@@ -30,6 +29,7 @@ from tollgate.stores.rules.canary_looks import (
     group_by_key,
     look_at,
 )
+from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from tollgate.core.routing.publication import (
     withdraw_canary,
 )
 from tollgate.stores.ports.base import Hold
-from tollgate.stores.rules.canary_looks import (
+from tollgate.stores.routing.canary_looks import (
     LOOK_TIMES_S,
     CanaryKey,
     Traffic,
