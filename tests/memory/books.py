@@ -50,6 +50,7 @@ class MemoryKey(Struct):
     digest: str = ""
     old: tuple[str, str, int, int] | None = None
     used_s: dict[bool, int] = field(default_factory=dict)
+    address: tuple[str, int] | None = None
 
     def state(self) -> KeyState:
         """Return the state that admission decides by."""

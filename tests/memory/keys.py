@@ -102,6 +102,7 @@ class MemoryKeyStore:
             key_policy=settings.prompt_policy,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             answer_sharing=settings.answer_cache,
+            kept_address=settings.keep_address,
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
             session_requests_max=settings.session_requests,
@@ -131,6 +132,13 @@ class MemoryKeyStore:
         """Record the use of a key."""
         key = self._books.keys[principal.key_id]
         key.used_s[principal.old_secret] = int(self._clock.now_s())
+
+    async def note_address(self, principal: Principal, address: str | None) -> None:
+        """Record the address of a use, if the key stores it, at most every ten minutes."""
+        key, now_s = self._books.keys[principal.key_id], int(self._clock.now_s())
+        is_due = key.address is None or now_s >= key.address[1] + 600
+        if principal.kept_address is not None and address is not None and is_due:
+            key.address = (address, now_s)
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key."""
@@ -197,6 +205,7 @@ class MemoryKeyStore:
         )
         if new != old:
             key.change(new)
+            key.address = key.address if new.keep_address else None
             self._note(by, "key.change", key, before=old, after=new)
         return self._summary(key)
 
@@ -298,5 +307,7 @@ class MemoryKeyStore:
             held_nano_usd=sum(key.holds.values()),
             hold_ids=tuple(sorted(key.holds)),
             last_used_s=key.used_s.get(False),
+            last_address=key.address[0] if key.address else None,
+            last_address_s=key.address[1] if key.address else None,
             old_secret=old,
         )

@@ -77,6 +77,7 @@ function card(key, { mayChange, refresh }) {
       ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
+      ["Last address", key.last_address],
       ["Expires", key.expires_at && moment(key.expires_at)],
       ["Old secret", key.old_secret && [key.old_secret.label, " works until ", moment(key.old_secret.expires_at)]],
     ),

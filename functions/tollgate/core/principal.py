@@ -25,6 +25,8 @@ UsageOn = Literal["finish", "frame"]
 # The keys whose identical requests may get the same answer: this key, or those of its workspace
 # that share answers as well.
 AnswerSharing = Literal["key", "workspace"]
+# The network addresses of a key's callers that are stored.
+KeptAddress = Literal["last"]
 
 
 class LimitLevel(Struct, frozen=True, kw_only=True):
@@ -84,6 +86,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
+    kept_address: KeptAddress | None = None
+    """The addresses of callers that are stored; None for none."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
     work_policy: PromptPolicy | None = None

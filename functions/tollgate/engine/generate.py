@@ -27,6 +27,7 @@ from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.head_start import HeadStart
 from tollgate.engine.meter import Meter
+from tollgate.engine.replies.provider_compaction import let_provider_compact
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
@@ -116,8 +117,9 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     if has_documents:
         call = replace(call, is_large=True)
     computations = gateway.computations(call)
-    media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     planner_input, plan = await _plan(gateway, call, rounds)
+    call = let_provider_compact(call, plan)
+    media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     guards: tuple[BoundedGuard, ...] = ()

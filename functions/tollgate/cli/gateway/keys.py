@@ -322,7 +322,7 @@ def _row(key: Any) -> dict[str, str]:
         if key.get(name) is not None:
             limits.append(f"{what} {exact(key[name])}")
     labels = (f"{name}={label}" for name, label in key["labels"].items())
-    old = key["old_secret"]
+    old, used = key["old_secret"], (key["last_used_at"], key.get("last_address"))
     days, stored = key["content_days"], key["response_days"]
     return {
         "id": key["id"],
@@ -351,7 +351,7 @@ def _row(key: Any) -> dict[str, str]:
         "labels": ", ".join(labels),
         "content": "not stored" if days is None else f"stored for {days} days",
         "responses": "as in the workspace" if stored is None else f"stored for {stored} days",
-        "last_used": key["last_used_at"] or "never",
+        "last_used": " from ".join(filter(None, used)) or "never",
         "old_secret": "" if old is None else f"{old['label']} until {old['expires_at']}",
     }
 

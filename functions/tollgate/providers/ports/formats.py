@@ -15,6 +15,7 @@ from tollgate.core.signers import (
     CLAUDE,
     GEMINI,
     OPENAI,
+    OPENAI_COMPACTIONS,
     OPENAI_ITEMS,
 )
 from tollgate.providers.ports.base import Codec, NativeSearch
@@ -71,7 +72,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         native_search=NativeSearch(allows_domains=True),
         transports=("http_sse",),
         signer=OPENAI,
-        other_signers=frozenset({OPENAI_ITEMS}),
+        other_signers=frozenset({OPENAI_COMPACTIONS, OPENAI_ITEMS}),
         parameters=frozenset(
             {
                 "logprobs",

@@ -122,6 +122,14 @@ class Plan(Struct, frozen=True, kw_only=True):
         return replace(self, attempts=tuple(attempts))
 
     @property
+    def is_compacted_by_provider(self) -> bool:
+        """True if all attempts are at one provider that compacts conversations itself."""
+        targets = [attempt.target for attempt in self.attempts]
+        return len({target.provider for target in targets}) == 1 and all(
+            target.dialect.compacts for target in targets
+        )
+
+    @property
     def speed_sort(self) -> Literal["throughput", "latency"] | None:
         """The speed requested by `provider.sort`; None for any other order."""
         preferences = self.trace.preferences

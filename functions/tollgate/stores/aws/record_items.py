@@ -1,5 +1,6 @@
-"""Every attribute of the items of generations, their sums and publications; `items.py` has all
-others.
+"""Every attribute of items of generations, their sums, publications and jobs.
+
+`items.py` has the rest.
 """
 
 from typing import Final
@@ -82,3 +83,22 @@ class CanaryLookItem(AnyItem):
     REVISION: Final = "rev"  # N: revision of the candidate's publication
     NUMBER: Final = "num"  # N: number of the look
     LOOK: Final = "look"  # S: the Look as JSON
+
+
+class BatchItem(AnyItem):
+    """Core table: a job, such as a batch."""
+
+    STATE: Final = "batch"  # B: the job's state as JSON
+    REVISION: Final = "rev"  # N: Job.revision
+
+
+class JobEventItem(AnyItem):
+    """Core table: the end of a job, for webhooks."""
+
+    EVENT: Final = "event"  # S: the WebhookEvent as JSON
+
+
+class OpenBatchItem(AnyItem):
+    """Core table: a job that has not ended; its sort key has the id."""
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace

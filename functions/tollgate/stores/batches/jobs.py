@@ -20,7 +20,8 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource, is_id
 from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, reads_an_item
 from tollgate.stores.aws.expressions import SAME_REVISION
-from tollgate.stores.aws.items import AnyItem, BatchItem, JobEventItem, OpenBatchItem
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.record_items import BatchItem, JobEventItem, OpenBatchItem
 from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import get_item
 from tollgate.stores.aws.transactions import put_if_absent, transact

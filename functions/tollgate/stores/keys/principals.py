@@ -4,7 +4,14 @@ from typing import cast
 
 from tollgate.aws.attributes import Item
 from tollgate.core.ids import created_s
-from tollgate.core.principal import Admission, AnswerSharing, KeyRole, Principal, UsageOn
+from tollgate.core.principal import (
+    Admission,
+    AnswerSharing,
+    KeptAddress,
+    KeyRole,
+    Principal,
+    UsageOn,
+)
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -45,6 +52,8 @@ def principal_of(row: Item) -> Principal:
         ),
         # Only the stores write this attribute, and they accept only values of AnswerSharing.
         answer_sharing=cast(AnswerSharing | None, read_optional_text(row, SecretItem.ANSWER_CACHE)),
+        # Only the stores write this attribute, and they accept only values of KeptAddress.
+        kept_address=cast(KeptAddress | None, read_optional_text(row, SecretItem.KEEP_ADDRESS)),
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),

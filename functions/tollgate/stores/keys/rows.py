@@ -75,6 +75,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
     "warn_at": _StoredSetting(KeyRow.WARN_AT, number, read_optional_number),
     "answer_cache": _StoredSetting(KeyRow.ANSWER_CACHE, string, read_optional_text),
+    "keep_address": _StoredSetting(KeyRow.KEEP_ADDRESS, string, read_optional_text),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())
@@ -201,6 +202,8 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         held_nano_usd=sum(holds.values()),
         hold_ids=tuple(sorted(holds)),
         last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
+        last_address=read_optional_text(state, KeyStateItem.ADDRESS),
+        last_address_s=read_optional_number(state, KeyStateItem.ADDRESS_SEEN),
         old_secret=_read_old_secret(pointer, state, now_s),
     )
 

@@ -112,6 +112,16 @@ def encode_plain_settings(settings: KeySettings) -> Item:
     }
 
 
+def changes_state(old: KeySettings, new: KeySettings) -> bool:
+    """Return whether a change of settings must also change the key's state."""
+    return (
+        encode_plain_settings(old) != encode_plain_settings(new)
+        or encode_limits(old) != encode_limits(new)
+        # The state has the address that is no longer stored.
+        or (old.keep_address is not None and new.keep_address is None)
+    )
+
+
 def encode_rate(rate: RateState) -> Item:
     """Return the attributes that store a rate."""
     return {

@@ -81,6 +81,10 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     """Ids of the generations that the amount is held for, oldest first."""
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
+    last_address: str | None = None
+    """Network address of a recent use; None unless the key stores it (`keep_address`)."""
+    last_address_s: int | None = None
+    """Unix second of that use."""
     old_secret: OldSecret | None = None
     """The secret that a rotation replaced; None once it is refused."""
 

@@ -196,6 +196,9 @@ class KeyDirectory(Protocol):
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key by a request without a hold, at most once a minute."""
 
+    async def note_address(self, principal: Principal, address: str | None) -> None:
+        """Record the address of a use, if the key stores it, at most every ten minutes."""
+
 
 class CooldownStore(Protocol):
     """Cooldowns and speeds of endpoints, shared by all instances.

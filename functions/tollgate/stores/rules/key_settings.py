@@ -16,7 +16,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
-from tollgate.core.principal import AnswerSharing, UsageOn
+from tollgate.core.principal import AnswerSharing, KeptAddress, UsageOn
 from tollgate.core.prompt_policy import NO_RETENTION, NO_TRAINING, parse_policy
 from tollgate.stores.rules.account import HOLDS_MAX
 
@@ -240,6 +240,15 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             text="Frame of chat streams that contains the usage: the finish frame (finish), for "
             "clients that cannot read a frame with empty `choices`, or one more frame after it "
             "(frame). If unset, the workspace's setting applies.",
+        ),
+    ] = None
+
+    keep_address: Annotated[
+        KeptAddress | None,
+        KeyOption(
+            option="keep-address",
+            text="Network address to store, which is personal data: that of the last use (last), "
+            "written at most every ten minutes. Unset, no address is stored.",
         ),
     ] = None
 

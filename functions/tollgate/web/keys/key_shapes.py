@@ -261,6 +261,11 @@ class KeyObject(BaseModel):
     limits_usage: dict[Period, Usd] = Field(description="spent in each current period")
     labels: dict[str, str]
     last_used_at: datetime | None
+    last_address: str | None = Field(
+        description="network address of a recent use, at most ten minutes older than the last use "
+        "of a busy key; null unless `keep_address` is `last`"
+    )
+    last_address_at: datetime | None
     old_secret: OldSecretObject | None
 
     @classmethod
@@ -289,6 +294,8 @@ class KeyObject(BaseModel):
             limits_usage={period: usd(used) for period, used in key.used_nano_usd.items()},
             labels=dict(key.labels),
             last_used_at=moment_or_none(key.last_used_s),
+            last_address=key.last_address,
+            last_address_at=moment_or_none(key.last_address_s),
             old_secret=OldSecretObject.of(key.old_secret) if key.old_secret else None,
             **{name: getattr(key, name) for name in PLAIN_SETTINGS},
         )

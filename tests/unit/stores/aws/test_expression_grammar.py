@@ -37,6 +37,8 @@ UPDATES = {
     "item version": expressions.ITEMS_RAISE,
     "key disable": expressions.KEY_DISABLE,
     "key used": expressions.KEY_USED,
+    "key address": session_expressions.KEY_ADDRESS,
+    "key address forgotten": session_expressions.KEY_ADDRESS_FORGET,
     "key top-up": expressions.key_top_up(),
     "key top-up within its own limit": expressions.key_top_up((0, "own")),
     "key top-up within its tier": expressions.key_top_up((3, "tier")),

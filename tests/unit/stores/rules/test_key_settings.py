@@ -55,6 +55,7 @@ CHOSEN = KeySettings(
     member_id="ana@example.com",
     allowed_ips="192.0.2.0/24,2001:db8::1",
     prompt_policy="eu,CH,no_training",
+    keep_address="last",
     usage_on="finish",
     answer_cache="workspace",
     max_cost=Decimal("0.25"),
