@@ -9,9 +9,9 @@ from random import Random
 
 from msgspec import Struct
 
-from tollgate.core.routing.canary import Figure, Look, Terms
+from tollgate.core.routing.canary import LOOK_TIMES_S, Figure, Look, Terms
 from tollgate.core.routing.publication import Publication
-from tollgate.stores.routing.canary_looks import BEFORE_S, LOOK_TIMES_S, CanaryKey, Traffic, look_at
+from tollgate.stores.routing.canary_looks import BEFORE_S, CanaryKey, Traffic, look_at
 
 EVERY_FIGURE: Mapping[Figure, float] = {
     "errors": 0,

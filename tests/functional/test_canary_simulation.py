@@ -8,8 +8,7 @@ from statistics import median
 import pytest
 
 from tests.canary_traffic import EVERY_FIGURE, Fleet, run_canary
-from tollgate.core.routing.canary import Terms
-from tollgate.stores.routing.canary_looks import LOOK_TIMES_S
+from tollgate.core.routing.canary import LOOK_TIMES_S, Terms
 
 ALL_LOOKS = len(LOOK_TIMES_S)
 EVERY_TERM = Terms(worse_percent=EVERY_FIGURE, false_alarms_percent=5)

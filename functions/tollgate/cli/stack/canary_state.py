@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from tollgate.core.routing.canary import Look
+from tollgate.core.routing.canary import LOOK_TIMES_S, Look
 from tollgate.core.routing.publication import Publication
-from tollgate.stores.routing.canary_looks import LOOK_TIMES_S
 from tollgate.web.http.csv_columns import cell_text
 from tollgate.web.shapes import moment
 

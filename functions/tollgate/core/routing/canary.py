@@ -5,18 +5,37 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tollgate.core.clock import DAY_S
+
 # `errors` and `refusals` are shares of requests, `first_token_p95` is a time, and `cost` is dollars
 # a request.
 Figure = Literal["errors", "refusals", "first_token_p95", "cost"]
 LookState = Literal["kept", "too_few_keys", "no_traffic", "broken"]
 
 
+_FIRST_LOOK_S: Final = 600
+_LOOKS_GROW: Final = 1.5
+_LOOKS_UNTIL_S: Final = 14 * DAY_S
 _NAMES: Final[Mapping[Figure, str]] = {
     "errors": "errors",
     "refusals": "refusals",
     "first_token_p95": "first token p95",
     "cost": "cost a request",
 }
+
+
+def _look_times() -> tuple[int, ...]:
+    times: list[int] = []
+    at_s = float(_FIRST_LOOK_S)
+    while at_s <= _LOOKS_UNTIL_S:
+        times.append(round(at_s))
+        at_s *= _LOOKS_GROW
+    return tuple(times)
+
+
+# Seconds after the publication, each half as long again as the one before: all looks together
+# read three times the records of the last look.
+LOOK_TIMES_S: Final = _look_times()
 
 
 class Terms(Struct, frozen=True, kw_only=True):

@@ -20,15 +20,12 @@ from msgspec import Struct, field
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import SeededDraws
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.canary import Figure, FigureRead, Look, LookState, Terms
+from tollgate.core.routing.canary import LOOK_TIMES_S, Figure, FigureRead, Look, LookState, Terms
 from tollgate.core.routing.publication import Publication
 
 # Every instance follows a publication within 30 s, so the minute after it is not looked at.
 SETTLES_S: Final = 60
 BEFORE_S: Final = DAY_S
-_FIRST_LOOK_S: Final = 600
-_LOOKS_GROW: Final = 1.5
-_LOOKS_UNTIL_S: Final = 14 * DAY_S
 # Shuffles per look: the part of the rate that a look has, times the shuffles, is at least this.
 _SHUFFLES_AT_RATE: Final = 4
 # Ways to choose the candidate's keys, times the rate; with fewer, no difference raises an alarm.
@@ -37,20 +34,6 @@ _P95: Final = 0.95
 # Requests on the day before from which a key's own figures count more than those of all keys.
 _USUAL_COUNT: Final = 20
 _NANO: Final = 1_000_000_000
-
-
-def _look_times() -> tuple[int, ...]:
-    times: list[int] = []
-    at_s = float(_FIRST_LOOK_S)
-    while at_s <= _LOOKS_UNTIL_S:
-        times.append(round(at_s))
-        at_s *= _LOOKS_GROW
-    return tuple(times)
-
-
-# Seconds after the publication, each half as long again as the one before: all looks together
-# read three times the records of the last look.
-LOOK_TIMES_S: Final = _look_times()
 
 
 class Traffic(Struct, kw_only=True):

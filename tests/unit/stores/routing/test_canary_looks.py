@@ -14,7 +14,7 @@ from tests.stores import record_of
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import first_id_of
 from tollgate.core.records.generation import GenerationRecord, ReusedAnswer
-from tollgate.core.routing.canary import Figure, Look, Terms
+from tollgate.core.routing.canary import LOOK_TIMES_S, Figure, Look, Terms
 from tollgate.core.routing.publication import (
     Publication,
     Signature,
@@ -24,7 +24,6 @@ from tollgate.core.routing.publication import (
 )
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.canary_looks import (
-    LOOK_TIMES_S,
     CanaryKey,
     Traffic,
     due_look,
