@@ -12,7 +12,8 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.pages import Page
-from tollgate.core.principal import LimitLevel, Principal
+from tollgate.core.principal import PLAYGROUND, LimitLevel, Principal
+from tollgate.core.quotas import parse_quotas
 from tollgate.core.records.audit import Actor
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
@@ -50,6 +51,11 @@ class MemoryKeyStore:
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
         digest, now_s = secret_hash(secret), self._clock.now_s()
+        if secret in self._books.playgrounds:
+            opener, expires_s = self._books.playgrounds[secret]
+            if expires_s <= now_s:
+                raise key_refused()
+            return replace(await self.authenticate(opener), role=PLAYGROUND)
         session = self._books.sessions.get(secret)
         if session is not None:
             if session.expires_s <= now_s or session.key_id not in self._books.keys:
@@ -100,8 +106,10 @@ class MemoryKeyStore:
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
             key_policy=settings.prompt_policy,
+            key_guardrails=settings.guardrails,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             answer_sharing=settings.answer_cache,
+            key_quotas=parse_quotas(settings.quotas),
             kept_address=settings.keep_address,
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
@@ -115,6 +123,7 @@ class MemoryKeyStore:
                     id=it.id,
                     models=it.models,
                     prompt_policy=it.prompt_policy,
+                    guardrails=it.guardrails,
                 )
                 for it in levels
             ),
@@ -306,6 +315,8 @@ class MemoryKeyStore:
             spent_nano_usd=key.spent,
             held_nano_usd=sum(key.holds.values()),
             hold_ids=tuple(sorted(key.holds)),
+            counters=dict(key.counters),
+            read_s=int(now_s),
             last_used_s=key.used_s.get(False),
             last_address=key.address[0] if key.address else None,
             last_address_s=key.address[1] if key.address else None,

@@ -56,6 +56,7 @@ KINDS: Final[Mapping[type, str | None]] = {
     items.FileUsageItem: r"core F#.*\|U.*",
     record_items.ActivityItem: r"core W#.*\|A#.*",
     record_items.ClosedDayItem: r"core W#.*\|D#.*",
+    record_items.BillsItem: r"core Y#.*\|B#.*",
     record_items.GenerationItem: r"generations W#.*\|G#.*",
 }
 Contents = dict[str, Any]

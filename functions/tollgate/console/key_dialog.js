@@ -35,6 +35,8 @@ function settings({ teams, members }) {
     has(MANAGERS) && { name: "max_cost", label: "Cost of one request, $", ...amount },
     has(MANAGERS) && { name: "session_budget", label: "Cost of one session, $", ...amount },
     has(MANAGERS) && { name: "session_requests", label: "Requests of one session", ...numeric },
+    has(MANAGERS) && { name: "guardrails", label: "Guardrails", placeholder: "secrets, harm", hint: "They also judge this key's requests." },
+    has(MANAGERS) && { name: "quotas", label: "Quotas", placeholder: "requests/hour=500, usd/day=5@anthropic/*", hint: "Requests, tokens or usd per second, minute, hour, day, week or month, of all models or of some." },
     has(MANAGERS) && { name: "warn_at", label: "Warn at, % of a limit", ...numeric, max: "100" },
     ...Object.entries(PERIODS).map(([period, label]) => ({
       name: `limit_${period}`, label, isLimit: true, type: "number", min: "0", step: "any", write: Number,

@@ -4,8 +4,8 @@ import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { count, distance, moment, money, uri } from "./format.js";
 import { changeKey, createKey } from "./key_dialog.js";
-import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
-import { has, KEEPERS_OF_KEYS, MANAGERS, PEOPLE } from "./roles.js";
+import { copyable, dialog, empty, facts, field, limitBar, panel, problem } from "./parts.js";
+import { EVERYBODY, has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
 
 const SHOWN_MAX = 200;
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
@@ -15,7 +15,8 @@ export async function render({ params, signal, refresh }) {
   const mayChange = has(KEEPERS_OF_KEYS);
   if (session.key.role === "inference") {
     const { data } = await get("key", {}, signal);
-    return card(data, {});
+    const above = data.levels.map((level) => panel(`Limits of the ${level.level} ${level.display_name ?? level.id}`, limitBars(level), quiet(rate(level) || "These limits apply to this key as well.")));
+    return [h("div", { class: "cards" }, card(data, {})), above];
   }
   const { data: keys } = await getAll("keys", {}, signal);
   const text = (params.get("find") ?? "").toLowerCase();
@@ -53,6 +54,11 @@ export const limitBars = (of) =>
 /** Return an amount without rounding errors of floats below a nano-dollar. */
 const toNano = (amount) => Math.max(0, Math.round(amount * 1e9) / 1e9);
 
+function quota({ unit, per, models, limit, used }) {
+  const show = unit === "usd" ? money : count;
+  return p(`${show(used)} of ${show(limit)} ${unit === "usd" ? "" : `${unit} `}per ${per}${models ? ` of ${models}` : ""}`);
+}
+
 function card(key, { mayChange, refresh }) {
   const state = key.disabled ? "disabled" : key.expires_at && new Date(key.expires_at) < new Date() ? "expired" : "active";
   const isOfSessions = key.name.startsWith("session:");
@@ -72,6 +78,7 @@ function card(key, { mayChange, refresh }) {
       ["Tier", key.tier],
       ["Rate", rate(key)],
       ["One request", key.max_cost && [money(key.max_cost), " at most"]],
+      ["Quotas", key.quotas_usage.length > 0 && key.quotas_usage.map(quota)],
       ["Reused answers", key.answer_cache && (key.answer_cache === "key" ? "of this key" : "of the workspace")],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
       ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
@@ -83,12 +90,12 @@ function card(key, { mayChange, refresh }) {
     ),
     bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
-      has(PEOPLE) && h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
+      has(EVERYBODY) && !session.workspace && h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && !isOfSessions && [
         has(MANAGERS) && act("Change …", () => changeKey(key, refresh)),
-        act("Rotate …", () => rotate(key, refresh)),
+        !session.workspace && act("Rotate …", () => rotate(key, refresh)),
         (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
-        act("Delete …", () => remove("keys", key, "It is refused permanently. Its records and spending stay.", refresh)),
+        !session.workspace && act("Delete …", () => remove("keys", key, "It is refused permanently. Its records and spending stay.", refresh)),
       ]),
   );
 }

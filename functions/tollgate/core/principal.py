@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 from tollgate.core.prompt_policy import PromptPolicy, parse_policy
+from tollgate.core.quotas import Quota
 
 # The label that names the member of a key, or the member for whom a key that belongs to nobody is
 # used.
@@ -16,7 +17,12 @@ TOKEN_LENGTH_MAX: Final = 16_384
 KeyRole = Literal["inference", "management", "read"]
 # The role of a member, which all of the member's sessions have.
 MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
-Role = KeyRole | MemberRole
+# The role of a secret that the console's playground opens for its caller.
+PlaygroundRole = Literal["playground"]
+PLAYGROUND: Final[PlaygroundRole] = "playground"
+Role = KeyRole | MemberRole | PlaygroundRole
+# The label of generations that do not come from a program: their source, such as PLAYGROUND.
+SOURCE_LABEL: Final = "source"
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # request's maximum cost.
 Admission = Literal["positive", "covered"]
@@ -27,6 +33,11 @@ UsageOn = Literal["finish", "frame"]
 AnswerSharing = Literal["key", "workspace"]
 # The network addresses of a key's callers that are stored.
 KeptAddress = Literal["last"]
+
+
+def parse_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in a list that commas separate."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 class LimitLevel(Struct, frozen=True, kw_only=True):
@@ -42,6 +53,8 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     """The number of slices over which the level's state is spread."""
     prompt_policy: str | None = None
     """The level's prompt policy; None for none."""
+    guardrails: str | None = None
+    """Names of guardrails for the level's requests, separated by commas; None for none."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -84,14 +97,18 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The requests of one session; None for no limit."""
     answer_sharing: AnswerSharing | None = None
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
+    key_quotas: tuple[Quota, ...] = ()
+    """The key's limits per window, for all models or some."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     kept_address: KeptAddress | None = None
     """The addresses of callers that are stored; None for none."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
-    work_policy: PromptPolicy | None = None
-    """The prompt policy of the request on whose behalf the gateway calls another model."""
+    key_guardrails: str | None = None
+    """Names of guardrails for the key's requests, separated by commas; None for none."""
+    work_policies: tuple[PromptPolicy, ...] = ()
+    """The prompt policies of the request on whose behalf the gateway calls another model."""
     session: bool = False
     """True if the caller signed in, in which case `role` is the member's role."""
 
@@ -99,8 +116,18 @@ class Principal(Struct, frozen=True, kw_only=True):
     def prompt_policies(self) -> tuple[PromptPolicy, ...]:
         """The prompt policies of the levels and the key, all of which apply."""
         of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
-        policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
+        policies = (*of_levels, parse_policy(self.key_policy, "key"), *self.work_policies)
         return tuple(each for each in policies if each is not None)
+
+    def policies_on_behalf(self, stated: PromptPolicy | None) -> tuple[PromptPolicy, ...]:
+        """Return the `work_policies` of a caller whose request states a policy, or none."""
+        return self.work_policies if stated is None else (*self.work_policies, stated)
+
+    @property
+    def guardrails(self) -> frozenset[str]:
+        """The guardrails that the levels and the key add to those of `routing.yaml`."""
+        stated = (*(each.guardrails for each in self.levels), self.key_guardrails)
+        return frozenset(name for each in stated for name in parse_names(each))
 
     @property
     def owner(self) -> str | None:

@@ -123,7 +123,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     guards: tuple[BoundedGuard, ...] = ()
-    if gateway.planner.catalog.guardrails:
+    if gateway.planner.catalog.guardrails or call.principal.guardrails:
         guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
         guards, plan = await computations.run(guard)
     caching: AnswerCaching | None = None
@@ -337,6 +337,7 @@ async def _hold(
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
         session=call.session,
+        models=plan.models,
         meanwhile=meanwhile,
     )
     try:
@@ -358,7 +359,7 @@ async def _hold_and_order(
         measuring = gateway.cooldowns.find_speeds(plan.endpoint_ids)
         hold, resting, speeds = await asyncio.gather(holding, finding, measuring)
         plan = plan.fastest_first(speeds)
-    return hold, plan.resting_last(resting)
+    return hold, plan.without_models(hold.closed_models).resting_last(resting)
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:

@@ -32,7 +32,7 @@ _SHOWN: Final = (
     "tier",
     "rates",
     "expires",
-    *("allowed_ips", "prompt_policy", "usage_on"),
+    *("allowed_ips", "prompt_policy", "guardrails", "usage_on"),
     "secret_created",
     "labels",
     "content",
@@ -304,11 +304,8 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
     """Return the key with this id or name; raise ClickException unless one key matches."""
     listed = {key["id"]: key for key in api.pages(_path(workspace), {}, "cursor")}
     try:
-        return listed[
-            find_key_id(
-                [KeyName(key["id"], key["name"]) for key in listed.values()], name, param="key"
-            )
-        ]
+        names = [KeyName(key["id"], key["name"]) for key in listed.values()]
+        return listed[find_key_id(names, name, param="key")]
     except RequestError as unknown:
         raise click.ClickException(
             f"{unknown.message}\n`tollgate keys ls` shows all keys."
@@ -345,7 +342,7 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         # Older gateways do not send these fields.
         "allowed_ips": key.get("allowed_ips") or "",
-        "prompt_policy": key.get("prompt_policy") or "",
+        **{name: key.get(name) or "" for name in ("prompt_policy", "guardrails")},
         "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),
@@ -373,6 +370,9 @@ def _explain_rates(key: Any) -> Iterator[str]:
         yield f"{key['concurrency']} at a time"
     if key.get("session_requests") is not None:
         yield f"{key['session_requests']} a session"
+    for it in key.get("quotas_usage", ()):
+        of = f"{exact(it['limit'])} {it['unit']}/{it['per']}"
+        yield f"{exact(it['used'])} of {of}" + (f" of {it['models']}" if it["models"] else "")
 
 
 def _state(key: Any) -> str:

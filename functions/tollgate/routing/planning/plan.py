@@ -112,6 +112,18 @@ class Plan(Struct, frozen=True, kw_only=True):
         """The ids of the plan's endpoints."""
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the plan, in the order of its attempts."""
+        return tuple(dict.fromkeys(attempt.target.model for attempt in self.attempts))
+
+    def without_models(self, models: Collection[str]) -> "Plan":
+        """Return the plan without the attempts of these models."""
+        if not models:
+            return self
+        left = tuple(each for each in self.attempts if each.target.model not in models)
+        return replace(self, attempts=left)
+
     def resting_last(self, resting: Collection[str]) -> "Plan":
         """Return the plan with endpoints in cooldown last, because trying one is better than
         refusing the request.
@@ -146,7 +158,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         preferences, measure = self.trace.preferences, self.speed_sort
         if preferences is None or measure is None:
             return self
-        models = list(dict.fromkeys(attempt.target.model for attempt in self.attempts))
+        models = self.models
         listed = list(preferences.order)
 
         def place(attempt: Attempt) -> tuple[int, int, float]:

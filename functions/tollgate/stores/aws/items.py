@@ -3,9 +3,8 @@
 Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
 (`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
 attributes. Stored names are short because DynamoDB bills them; they never change.
-`record_items.py` contains the items of generations, of their sums and of jobs.
-
-`tables.py` builds the keys. `expressions.py` uses the names literally; a test compares them.
+`record_items.py` has the items of generations, of their sums and of jobs. A test compares the names
+with the expressions, which have them literally.
 """
 
 from typing import Final
@@ -38,7 +37,7 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens.
+    Also `b_<period>` (nano-dollars), `t_<minute>` (tokens), and `c_<quota>` with `q_<hold>` (M).
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -89,11 +88,13 @@ class KeyRow(AnyItem):
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
     PROMPT_POLICY: Final = "pp"  # S: where prompts may go (optional)
+    GUARDRAILS: Final = "gu"  # S: names of guardrails, separated by commas (optional)
     USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
     MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
     SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
     SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
     ANSWER_CACHE: Final = "ac"  # S: an AnswerSharing (optional)
+    QUOTAS: Final = "qu"  # S: limits per window, as `parse_quotas` reads them (optional)
     KEEP_ADDRESS: Final = "ka"  # S: a KeptAddress (optional)
     WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
@@ -121,6 +122,7 @@ class SessionItem(AnyItem):
     EXPIRES: Final = "ex"  # N: Unix second from which the session is refused
     SIGN_IN: Final = "si"  # S: id of the SignInItem, without which the secret is refused (optional)
     ROUND: Final = "rd"  # N: MemberItem.ROUND when the sign-in began (optional, default 0)
+    OPENER: Final = "op"  # S: hash of the secret that opened this one, of a playground (optional)
 
 
 class SignInItem(AnyItem):

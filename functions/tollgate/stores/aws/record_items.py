@@ -85,6 +85,12 @@ class CanaryLookItem(AnyItem):
     LOOK: Final = "look"  # S: the Look as JSON
 
 
+class BillsItem(AnyItem):
+    """Core table: the bills of many generations of one day, by the id of the first."""
+
+    BLOB: Final = "z"  # B: a list of GenerationRecords as JSON, zlib-compressed
+
+
 class BatchItem(AnyItem):
     """Core table: a job, such as a batch."""
 

@@ -12,6 +12,7 @@ from tollgate.core.principal import (
     Principal,
     UsageOn,
 )
+from tollgate.core.quotas import parse_quotas
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -20,7 +21,7 @@ from tollgate.stores.aws.decoding import (
     read_texts,
     reads_an_item,
 )
-from tollgate.stores.aws.items import KeyRow, SecretItem
+from tollgate.stores.aws.items import KeyRow, SecretItem, SessionItem
 from tollgate.stores.rules.key_age import age_ends_s
 
 
@@ -58,9 +59,11 @@ def principal_of(row: Item) -> Principal:
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
         key_policy=read_optional_text(row, SecretItem.PROMPT_POLICY),
+        key_guardrails=read_optional_text(row, SecretItem.GUARDRAILS),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        key_quotas=parse_quotas(read_optional_text(row, SecretItem.QUOTAS)),
         warns_from_percent=read_optional_number(row, SecretItem.WARN_AT),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
@@ -83,6 +86,12 @@ def refused_from_s(row: Item, *, ages: bool) -> int | None:
             made_s = created_s(read_text(row, SecretItem.KEY))
         ends.append(age_ends_s(made_s, days))
     return min((end for end in ends if end is not None), default=None)
+
+
+@reads_an_item
+def read_opener(row: Item) -> tuple[str, int]:
+    """Return the hash of the secret that opened a playground, and the playground's last second."""
+    return read_text(row, SessionItem.OPENER), read_number(row, SessionItem.EXPIRES)
 
 
 @reads_an_item

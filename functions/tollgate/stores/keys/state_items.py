@@ -19,6 +19,7 @@ from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items, key_state_key, owner_of_state, state_key
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.quotas import COUNTER_PREFIX
 
 LIMIT_NAMES: Final[Mapping[Period, str]] = {
     "day": KeyStateItem.DAY_LIMIT,
@@ -45,6 +46,9 @@ def read_key_state(item: Item) -> KeyState:
         limits_nano_usd={period: read_number(item, name) for period, name in LIMIT_NAMES.items()},
         buckets={
             name: int(value["N"]) for name, value in item.items() if name.startswith(("b_", "t_"))
+        },
+        counters={
+            name: int(value["N"]) for name, value in item.items() if name.startswith(COUNTER_PREFIX)
         },
         rate=RateState(
             full_us=read_number(item, KeyStateItem.RATE_FULL),

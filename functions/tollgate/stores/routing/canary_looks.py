@@ -91,12 +91,14 @@ def group_by_key(
 ) -> None:
     """Add requests to the traffic of their keys, unless another catalog than the key's served them.
 
-    Answers reused from the cache are left out, because a new catalog begins with an empty cache.
+    Answers reused from the cache are left out, because a new catalog begins with an empty cache, and
+    so are shadows, which nobody receives.
     """
     for record in records:
         sha = publication.sha_for(record.key_id)
         is_since = record.created_s >= publication.moved_s
-        if record.reused is not None or (is_since and record.catalog_sha != sha):
+        is_ordinary = record.reused is None and record.shadow is None
+        if not is_ordinary or (is_since and record.catalog_sha != sha):
             continue
         key = into.get(record.key_id)
         if key is None:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import approximate_duration
@@ -145,6 +145,8 @@ class KeyState(Struct, frozen=True, kw_only=True):
     """Remaining part of each limit, by bucket name; an absent bucket is unused."""
     rate: RateState
     tokens_per_minute: int = UNLIMITED
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Used part of each quota, by counter name; an absent counter is unused."""
 
     def within(self, tier: TierLimits | None, second: int) -> "KeyState":
         """Return this state, with stricter limits where the tier has them."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
+from tollgate.core.principal import PLAYGROUND, SOURCE_LABEL
 from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     BillLine,
@@ -31,6 +32,7 @@ from tollgate.web.records.generation_parts import (
     JudgementObject,
     ReusedAnswerObject,
     RunObject,
+    ShadowObject,
 )
 from tollgate.web.shapes import Unreadable, Usd, moment
 
@@ -156,7 +158,9 @@ class GenerationObject(BaseModel):
     key_name: str
     labels: dict[str, str]
     ingress_format: str
-    source: Literal["api"] = "api"
+    source: Literal["api", "playground"] = Field(
+        description="`playground` for requests of the console's playground"
+    )
     streamed: bool
     cancelled: bool
     status: Outcome
@@ -185,6 +189,9 @@ class GenerationObject(BaseModel):
     reused: ReusedAnswerObject | None = Field(
         description="the earlier answer that was sent; null for a new answer"
     )
+    shadow: ShadowObject | None = Field(
+        description="the original of a shadow generation, and the comparison; null for others"
+    )
     server_tool_runs: list[RunObject]
     judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
@@ -208,6 +215,9 @@ class GenerationObject(BaseModel):
     forwarded: list[str] = Field(
         description="unknown fields that were passed unchanged to or from the provider"
     )
+    bill_only: bool = Field(
+        description="the record has expired: fields that do not explain the cost are empty"
+    )
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
 
@@ -229,6 +239,7 @@ class GenerationObject(BaseModel):
             key_name=record.key_label,
             labels=dict(record.all_labels),
             ingress_format=record.ingress_format,
+            source=PLAYGROUND if record.caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api",
             streamed=record.streamed,
             cancelled=record.outcome == "cancelled",
             status=record.outcome,
@@ -256,6 +267,7 @@ class GenerationObject(BaseModel):
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             judgements=[JudgementObject.of(each) for each in record.judgements],
             reused=ReusedAnswerObject.of(record.reused) if record.reused else None,
+            shadow=ShadowObject.of(record.shadow) if record.shadow else None,
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,
@@ -270,6 +282,7 @@ class GenerationObject(BaseModel):
             external_user=record.user,
             adapted=list(record.adapted),
             forwarded=list(record.forwarded),
+            bill_only=record.is_bill,
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),
         )

@@ -13,7 +13,7 @@ from tests.canary_traffic import EVERY_FIGURE, Fleet, run_canary
 from tests.stores import record_of
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import first_id_of
-from tollgate.core.records.generation import GenerationRecord, ReusedAnswer
+from tollgate.core.records.generation import GenerationRecord, ReusedAnswer, ShadowTrace
 from tollgate.core.routing.canary import LOOK_TIMES_S, Figure, Look, Terms
 from tollgate.core.routing.publication import (
     Publication,
@@ -138,6 +138,15 @@ def record(key_id: str, **changes: object) -> GenerationRecord:
 
 def test_c57_only_what_a_keys_catalog_served_counts() -> None:
     into: dict[str, CanaryKey] = {}
+    shadow = ShadowTrace(
+        generation_id="g-0",
+        route="r",
+        model=None,
+        cost_nano_usd=0,
+        duration_ms=1,
+        first_token_ms=None,
+        output_tokens=0,
+    )
     reused = ReusedAnswer(generation_id="g-0", saved_nano_usd=1)
     group_by_key(
         [
@@ -148,6 +157,7 @@ def test_c57_only_what_a_keys_catalog_served_counts() -> None:
             record(TRIED, outcome="cancelled"),
             record(TRIED, catalog_sha="a" * 64),  # the candidate could not be loaded
             record(TRIED, reused=reused),
+            record(TRIED, shadow=shadow),
             record(TRIED, created_s=999, catalog_sha="f" * 64),  # on the day before
             record(OTHER),
         ],

@@ -62,6 +62,8 @@ CHOSEN = KeySettings(
     session_budget=Decimal("2.5"),
     session_requests=40,
     warn_at=80,
+    guardrails="secrets,harm",
+    quotas="requests/hour=500,usd/day=5@anthropic/*",
 )
 NAMES = [field.name for field in fields(KeySettings)]
 
