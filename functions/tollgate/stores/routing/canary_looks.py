@@ -91,7 +91,7 @@ def group_by_key(
 ) -> None:
     """Add requests to the traffic of their keys, unless another catalog than the key's served them.
 
-    Answers reused from the cache are left out, because a new catalog begins with an empty cache, and
+    Answers reused from the cache are left out, because a new catalog begins with an empty cache;
     so are shadows, which nobody receives.
     """
     for record in records:
