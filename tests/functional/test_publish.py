@@ -1,12 +1,13 @@
 """`tollgate publish`, `canary`, `rollback` and `catalogs` against a stack.
 
-Keeps C54.
+Keeps C54, C57.
 """
 
 import asyncio
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import boto3
@@ -16,13 +17,16 @@ from moto import mock_aws
 
 from tests.functional.test_first_key import tables
 from tests.ministack import ministack_url
+from tests.stores import an_entry
 from tests.unit.routing.catalogs import NOW_S
 from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
-from tollgate.core.routing.publication import Publication
+from tollgate.core.routing.canary import FigureRead, Look, Terms
+from tollgate.core.routing.publication import Publication, Signature, withdraw_canary
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import compile_permissions
 from tollgate.settings import Settings
+from tollgate.stores.routing.publications import PublicationStore
 from tollgate.wiring.stores import wire_stores
 
 __all__ = ["ministack_url", "tables"]
@@ -280,3 +284,74 @@ def test_c54_a_broken_file_is_refused_as_check_refuses_it(stack: Settings, file:
     assert refused.exit_code == 1
     assert "routing.yaml:" in refused.output
     assert live(stack) is None
+
+
+def test_c57_a_canary_has_terms_that_catalogs_shows(stack: Settings, file: Path) -> None:
+    done("publish", str(file))
+    candidate = reprice(file, "3")
+    terms = ("--keep", "errors=1", "--keep", "cost=5%", "--false-alarms", "2")
+    said = done("canary", candidate, "--percent", "5", "--file", str(file), *terms)
+    assert "unless errors at most 1 points more, cost a request at most 5 % more." in said
+    done("canary", candidate, "--percent", "50")  # the terms remain
+    publication = live(stack)
+    assert publication is not None
+    kept = Terms(worse_percent={"errors": 1, "cost": 5}, false_alarms_percent=2)
+    assert publication.terms == kept
+    assert "The first look is 10 minutes after" in done("catalogs")
+
+    look = Look(
+        revision=3,
+        number=4,
+        at_s=1_795_000_000,
+        state="broken",
+        requests=812,
+        live_requests=801,
+        keys=20,
+        live_keys=21,
+        figures={"errors": FigureRead(live=1, candidate=4.1, p=0.0001)},
+        broken="errors",
+    )
+    asyncio.run(change(stack, lambda store: store.keep_look(look)))
+    latest, *_ = json.loads(done("catalogs", "--json"))
+    assert latest["look"]["state"] == "broken"
+    assert latest["terms"]["worse_percent"] == {"errors": 1, "cost": 5}
+    reason = look.describe_break(kept)
+    assert reason is not None
+    back = withdraw_canary(publication, reason, Signature(by="sweeper", at_s=1_795_000_000))
+    asyncio.run(change(stack, lambda store: store.move(back, an_entry())))
+    shown = done("catalogs")
+    assert "\ttaken back\t" in shown.splitlines()[1]
+    line = f"The canary {candidate[:12]} was taken back: errors 4.10 % against 1.00 %; allowed is"
+    assert line in shown
+    assert "Look 4 of 19, 2026-11-18T11:06:40Z: 812 requests of 20 keys" in shown
+
+
+async def change(stack: Settings, work: Callable[[PublicationStore], Awaitable[object]]) -> None:
+    async with aclosing(wire_stores(stack, SystemClock())) as stores:
+        await work(stores.publications)
+
+
+def test_c57_terms_that_cannot_be_are_refused_before_anything_moves(
+    stack: Settings, file: Path
+) -> None:
+    done("publish", str(file))
+    candidate = reprice(file, "3")
+    before = live(stack)
+    to = ("canary", candidate, "--file", str(file), "--percent")
+    for arguments, words in (
+        (("publish", str(file), "--keep", "errors=1"), "No such option"),
+        ((*to, "0", "--keep", "errors=1"), "--percent from 1 to 99"),
+        ((*to, "5", "--keep", "speed=1"), "give one of errors, refusals, first_token_p95, cost"),
+        ((*to, "5", "--keep", "errors"), "a percentage from 0 to 100"),
+        ((*to, "5", "--keep", "errors=-1"), "a percentage from 0 to 100"),
+        ((*to, "5", "--keep", "errors=nan"), "a percentage from 0 to 100"),
+        ((*to, "5", "--keep", "errors=101"), "a percentage from 0 to 100"),
+        ((*to, "5", "--keep", "errors=1", "--keep", "errors=2"), "names errors twice"),
+        ((*to, "5", "--false-alarms", "5"), "needs terms"),
+        ((*to, "5", "--keep", "errors=1", "--false-alarms", "0"), "from 0.1 to 50"),
+        ((*to, "5", "--keep", "errors=1", "--false-alarms", "nan"), "from 0.1 to 50"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2, arguments
+        assert words in " ".join(result.output.split()), (arguments, result.output)
+    assert live(stack) == before

@@ -8,9 +8,11 @@ from typing import Final
 from tests.clocks import ShiftedClock
 from tests.deployed_functions import FUNCTIONS
 from tests.deployment import Deployment, environment, open_stores
-from tests.stores import TESTER, record_of
-from tollgate.core.clock import DAY_S
+from tests.stores import TESTER, an_entry, record_of
+from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.ids import IdSource
+from tollgate.core.routing.canary import FigureRead, Look, Terms
+from tollgate.core.routing.publication import Signature, publish_canary
 from tollgate.core.webhooks import WebhookSettings
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings
@@ -27,7 +29,7 @@ CROWD: Final = 70
 
 
 async def leave_work(deployment: Deployment) -> None:
-    """Leave to schedules a dead process's hold, a crowded wallet, a budget, a day and an upload."""
+    """Leave to schedules a hold, a crowded wallet, a budget, a day, an upload and a canary."""
     workspace, operator = await deployment.workspace(), await deployment.operator()
     settings = {"budget": 0.0001, "pause_at_budget": True}
     path = f"/v1/workspaces/{workspace.id}"
@@ -50,6 +52,30 @@ async def leave_work(deployment: Deployment) -> None:
         # One after the other: a busy machine would not confirm them all in time at once.
         for _ in range(CROWD):
             await deployment.stores.ledger.hold(principal, 1)
+    await leave_a_broken_canary(deployment.stores)
+
+
+async def leave_a_broken_canary(stores: Stores) -> None:
+    """Leave a candidate that broke its terms at a look of a sweeper that died before it moved."""
+    live = await stores.publications.publication()
+    assert live is not None
+    at_s = int(SystemClock().now_s()) - 640
+    terms = Terms(worse_percent={"errors": 1}, false_alarms_percent=5)
+    canary = publish_canary(live, "c" * 64, 1, Signature(by="test", at_s=at_s), terms=terms)
+    await stores.publications.move(canary, an_entry())
+    look = Look(
+        revision=canary.revision,
+        number=1,
+        at_s=at_s,
+        state="broken",
+        requests=100,
+        live_requests=100,
+        keys=10,
+        live_keys=10,
+        figures={"errors": FigureRead(live=1, candidate=50, p=0.0001)},
+        broken="errors",
+    )
+    assert await stores.publications.keep_look(look)
 
 
 async def leave_an_event(stores: Stores, settings: Settings, workspace_id: str) -> None:
@@ -94,3 +120,4 @@ async def run_on_schedule(deployment: Deployment, scheduled: Mapping[str, str]) 
         invocation = function.invoke(event)
         await invocation.finished.wait()
         assert invocation.error is None, function.log
+    assert (await deployment.stores.publications.history())[0].withdrawn

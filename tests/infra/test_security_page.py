@@ -69,6 +69,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "DeliveryItem": "deliveries",
     "BudgetAlertItem": "alerts",
     "PublicationItem": "published catalogs",
+    "CanaryLookItem": "published catalogs",
     "CooldownItem": "failures",
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",

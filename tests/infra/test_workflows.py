@@ -114,7 +114,14 @@ def test_c93_nothing_of_a_pull_request_is_run_beside_a_secret() -> None:
 
 def test_c93_a_key_reaches_only_a_step_that_replays_traffic_and_none_of_a_fork() -> None:
     keyed = {it["name"]: it["env"]["TOLLGATE_KEY"] for it in STEPS if "inputs.key " in str(it)}
-    assert set(keyed) == {"Plan", "Plan access", "Plan the refresh", "Upgrade", "Apply access"}
+    assert set(keyed) == {
+        "Plan",
+        "Plan access",
+        "Plan the refresh",
+        "Upgrade",
+        "Apply access",
+        "Comment on a canary",
+    }
     assert (
         keyed["Plan"]
         == keyed["Plan access"]

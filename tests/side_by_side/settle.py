@@ -113,6 +113,7 @@ async def _run_schedules(release: Release, left: Left) -> None:
     assert lost.json["data"]["total_cost"] == 0
     maintained = await release.upkeep.maintenance.run(swept.crowded)
     assert maintained.failed == 0
+    assert await release.upkeep.canary.run() is not None
     await release.upkeep.webhooks.run()
     path = f"/v1/webhooks/{left['webhook_id']}"
     assert (await release.ask("GET", f"{path}/deliveries", manager)).json["data"]

@@ -10,8 +10,9 @@ from tests.side_by_side.release import OPERATOR, Release
 from tests.stores import NOON_S, TESTER, an_entry, record_of
 from tollgate.core.clock import DAY_S
 from tollgate.core.limits import SessionLimit
+from tollgate.core.routing.canary import Terms
 from tollgate.core.routing.endpoint_status import AnswerTime
-from tollgate.core.routing.publication import Signature, publish_to_all
+from tollgate.core.routing.publication import Signature, publish_canary, publish_to_all
 from tollgate.stores.ports.administration import NewKey
 from tollgate.wiring.exports import seal_audit_log
 
@@ -199,7 +200,14 @@ async def _publish(release: Release) -> None:
     publications = release.stores.publications
     sha = await publications.keep(release.catalog)
     signature = Signature(by="test", at_s=int(release.clock.now), commit="0" * 40)
-    await publications.move(publish_to_all(None, sha, signature), an_entry())
+    live = publish_to_all(None, sha, signature)
+    await publications.move(live, an_entry())
+    terms = Terms(worse_percent={"errors": 1}, false_alarms_percent=5)
+    canary = publish_canary(live, "c" * 64, 1, signature, terms=terms)
+    await publications.move(canary, an_entry())
+    release.clock.now += 600
+    assert await release.upkeep.canary.run() is not None
+    release.clock.now -= 600
 
 
 async def _leave_work(release: Release, left: Left) -> None:

@@ -2,9 +2,9 @@
 # where SOURCE is missing, since nothing could be verified.
 set -eu
 case "$RUN" in
-apply | check | plan | publish | refresh | upgrade) ;;
+apply | canary | check | plan | publish | refresh | upgrade) ;;
 *)
-    echo "::error::run: '$RUN' is none of apply, check, plan, publish, refresh and upgrade."
+    echo "::error::run: '$RUN' is none of apply, canary, check, plan, publish, refresh and upgrade."
     exit 1
     ;;
 esac

@@ -5,9 +5,10 @@ Ids created by older versions have four bytes of time (the second) and seven ran
 
 import base64
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final
+from random import Random
+from typing import Final, TypeVar
 
 from tollgate.core.clock import Clock
 
@@ -22,6 +23,18 @@ _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 _TO_OURS: Final = bytes.maketrans(_BASE64, ALPHABET.encode())
 _TO_BASE64: Final = bytes.maketrans(ALPHABET.encode(), _BASE64)
 _CHARACTERS: Final = frozenset(ALPHABET)
+_Value = TypeVar("_Value")
+
+
+class SeededDraws:
+    """Random choices that are the same for the same seed, so never for secrets."""
+
+    def __init__(self, seed: str) -> None:
+        self._random = Random(seed)  # noqa: S311 - no secret
+
+    def choose(self, values: Sequence[_Value], count: int) -> list[_Value]:
+        """Return `count` of the values, without repetition."""
+        return self._random.sample(values, count)
 
 
 class IdSource:

@@ -1,4 +1,4 @@
-"""Wires the scheduled work: the sweeper, the maintenance, late uploads, audit and webhooks."""
+"""Wires the scheduled work: sweeper, maintenance, late uploads, audit, webhooks and canary."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,6 +28,7 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.pending import PendingLevels
 from tollgate.stores.people.slices import LevelSlices
 from tollgate.stores.records.expired_objects import ExpiredObjects
+from tollgate.stores.routing.canary_watch import CanaryWatch
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
@@ -51,6 +52,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     open_shadows: OpenJobs[ShadowRun]
     audit: Audit
     webhooks: WebhookRounds
+    canary: CanaryWatch
     secrets: AwsJson
 
     async def aclose(self) -> None:
@@ -119,6 +121,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             sender,
             operator_workspace=settings.operator_workspace,
             clock=clock,
+        ),
+        canary=CanaryWatch(
+            stores.publications, workspaces, stores.generations, ids=ids, clock=clock
         ),
         secrets=secrets,
     )

@@ -1,12 +1,13 @@
 """Which catalog a key is served by.
 
-Keeps C54.
+Keeps C54, C57.
 """
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tollgate.core.routing.canary import Terms
 from tollgate.core.routing.publication import Publication, Signature, publish_canary, publish_to_all
 
 LIVE, CANDIDATE = "a" * 64, "c" * 64
@@ -57,3 +58,12 @@ def test_c54_publishing_ends_a_canary_and_remembers_what_was_live() -> None:
 def test_c54_a_canary_of_nothing_is_none() -> None:
     ended = publish_canary(canary(5), CANDIDATE, 0, SIGNED)
     assert (ended.live, ended.candidate, ended.percent) == (LIVE, None, 0)
+
+
+def test_c57_a_larger_share_starts_another_test_of_the_same_terms() -> None:
+    terms = Terms(worse_percent={"errors": 1}, false_alarms_percent=5)
+    first = publish_canary(canary(0), CANDIDATE, 5, SIGNED, terms=terms)
+    grown = publish_canary(first, CANDIDATE, 20, replace(SIGNED, at_s=2_000), terms=terms)
+    assert (grown.terms, grown.revision, grown.moved_s) == (terms, first.revision + 1, 2_000)
+    assert publish_canary(grown, CANDIDATE, 0, SIGNED).terms is None
+    assert publish_to_all(grown, CANDIDATE, SIGNED).terms is None

@@ -78,6 +78,9 @@ async def sweep(settings: Settings, stores: Stores) -> None:
         if wired.late_uploads is not None:
             _log_done("late uploads removed", {"objects": await wired.late_uploads.remove()})
         _log_done("webhooks sent", asdict(await wired.webhooks.run()))
+        look = await wired.canary.run()
+        if look is not None:
+            _log_done("canary looked at", look.log_fields)
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import click
-from msgspec.structs import asdict
+import msgspec
 
 from tollgate.cli.options import region, routing_option, since_moment, stack
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.cli.stack.canary_state import describe_canary, is_of
 from tollgate.cli.stack.catalog_prices import (
     ServedPeriod,
     describe_prices,
@@ -21,6 +22,7 @@ from tollgate.cli.stack.catalog_prices import (
 from tollgate.cli.tables import OutputStyle, as_json, show
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
+from tollgate.core.routing.canary import Look
 from tollgate.core.routing.publication import Publication, Publications
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import NotPermissible
@@ -65,15 +67,20 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
         ctx.default_map = {ctx.invoked_subcommand: defaults}
         return
 
-    async def read_history(store: Publications, _: AwsAccount) -> Sequence[Publication]:
-        return await store.history()
+    async def read(store: Publications, _: AwsAccount) -> tuple[Sequence[Publication], Look | None]:
+        return await store.history(), await store.look()
 
-    history = run_on_stack(stack, region, read_history)
+    history, look = run_on_stack(stack, region, read)
     publications = [
-        asdict(publication) | {"at": _text(publication.moved_s)} for publication in history
+        msgspec.to_builtins(publication)
+        | {"at": _text(publication.moved_s)}
+        | ({"look": msgspec.to_builtins(look)} if look and is_of(look, publication) else {})
+        for publication in history
     ]
     rows = [_row(publication) for publication in history]
     show(rows, _COLUMNS, "json" if style else "auto", data=publications)
+    for line in () if style else describe_canary(history, look):
+        click.echo(line, err=True)
 
 
 @catalogs.command("show")
@@ -180,7 +187,9 @@ def _row(publication: Publication) -> dict[str, str]:
         "revision": str(publication.revision),
         "at": _text(publication.moved_s),
         "live": short_sha(publication.live),
-        "canary": f"{short_sha(candidate)} {publication.percent} %" if candidate else "",
+        "canary": f"{short_sha(candidate)} {publication.percent} %"
+        if candidate
+        else ("taken back" if publication.withdrawn else ""),
         "commit": short_commit(publication.commit or ""),
         "by": publication.by,
     }

@@ -1,7 +1,9 @@
 """`tollgate publish`, `canary` and `rollback`: change the catalog that a stack serves."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import click
 
@@ -14,6 +16,7 @@ from tollgate.cli.stack.catalogs import check_length, run_on_stack, short_sha
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
+from tollgate.core.routing.canary import Figure, Terms
 from tollgate.core.routing.publication import (
     Publication,
     Publications,
@@ -30,6 +33,8 @@ _DIRTY: Final = (
     "Warning: files of this checkout are not committed, so the commit alone does not tell what is "
     "served; `tollgate catalogs` shows it with a +."
 )
+_FALSE_ALARMS: Final = 5.0
+_PERCENT: Final = re.compile(r"\d{1,3}(\.\d{1,3})?%?")
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
 
 
@@ -89,11 +94,40 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     type=click.IntRange(0, 99),
     help="Percentage of the keys; 0 ends the canary.",
 )
+@click.option(
+    "--keep",
+    "kept",
+    multiple=True,
+    metavar="FIGURE=PERCENT",
+    help=f"Take the catalog back if FIGURE ({', '.join(get_args(Figure))}) gets worse by more.",
+)
+@click.option(
+    "--false-alarms",
+    metavar="PERCENT",
+    help=f"Highest chance that a catalog which keeps its terms is taken back; by default"
+    f" {_FALSE_ALARMS:g}.",
+)
 @routing_option("--file", "Uploaded if its catalog is SHA and was never published.")
 @stack
 @region
-def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
-    """Serve the catalog SHA to a share of the keys; `tollgate check` prints a file's SHA."""
+def canary(
+    sha: str,
+    *,
+    percent: int,
+    kept: tuple[str, ...],
+    false_alarms: str | None,
+    file: Path,
+    stack: str,
+    region: str | None,
+) -> None:
+    """Serve the catalog SHA to a share of the keys; `tollgate check` prints a file's SHA.
+
+    With --keep, the sweeper compares both catalogs, and takes SHA back if it breaks a term. Another
+    share for the same SHA keeps its terms, unless new ones are given.
+    """
+    given = _read_terms(kept, false_alarms)
+    if given is not None and not percent:
+        raise click.UsageError("--keep needs a catalog that serves keys: --percent from 1 to 99.")
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
@@ -103,14 +137,46 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
         await _check_servable(store, account, stack, target)
         if target == before.live:
             raise click.ClickException(f"{short_sha(target)} is live for every key already.")
-        now = publish_canary(before, target, percent, _signature(account, file.parent))
+        terms = given or (before.terms if target == before.candidate else None)
+        now = publish_canary(before, target, percent, _signature(account, file.parent), terms=terms)
         await _move(store, "catalog.canary", before, now)
+        watched = "" if terms is None else f" It is taken back by itself unless {terms.describe()}."
         return (
             f"{short_sha(target)} serves {percent} % of the keys, {short_sha(before.live)} the"
-            f" others. {_FOLLOWED}"
+            f" others. {_FOLLOWED}{watched}"
         )
 
     click.echo(run_on_stack(stack, region, move))
+
+
+def _read_terms(kept: Sequence[str], false_alarms: str | None) -> Terms | None:
+    """Return the terms of the options; raise UsageError for text that is not a term."""
+    worse_percent: dict[Figure, float] = {}
+    for text in kept:
+        name, _, percent = text.partition("=")
+        figure = next((known for known in get_args(Figure) if known == name), None)
+        if figure is None:
+            raise click.UsageError(
+                f"--keep {text!r}: give one of {', '.join(get_args(Figure))}, as in errors=1."
+            )
+        if figure in worse_percent:
+            raise click.UsageError(f"--keep names {name} twice.")
+        worse_percent[figure] = _read_percent(f"--keep {text!r}", percent, 0, 100)
+    if worse_percent:
+        rate = _FALSE_ALARMS
+        if false_alarms is not None:
+            rate = _read_percent(f"--false-alarms {false_alarms!r}", false_alarms, 0.1, 50)
+        return Terms(worse_percent=worse_percent, false_alarms_percent=rate)
+    if false_alarms is not None:
+        raise click.UsageError("--false-alarms needs terms: give --keep as well.")
+    return None
+
+
+def _read_percent(option: str, text: str, least: float, most: float) -> float:
+    percent = float(text.removesuffix("%")) if _PERCENT.fullmatch(text) else -1.0
+    if not least <= percent <= most:
+        raise click.UsageError(f"{option}: give a percentage from {least:g} to {most:g}.")
+    return percent
 
 
 async def _current(store: Publications) -> Publication:

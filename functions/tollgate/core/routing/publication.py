@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from tollgate.core.records.audit import AuditEntry
+from tollgate.core.routing.canary import Look, Terms
 
 _SHARES: Final = 100
 
@@ -28,6 +29,10 @@ class Publication(Struct, frozen=True, kw_only=True):
     candidate: str | None = None
     percent: int = 0
     """The percentage of keys that the candidate serves."""
+    terms: Terms | None = None
+    """The terms by which the candidate is taken back; None if only people end its test."""
+    withdrawn: str | None = None
+    """The term that the previous publication's candidate broke, if that made this publication."""
 
     def sha_for(self, key_id: str | None) -> str:
         """Return the sha of the catalog that serves a key; callers without a key get the live
@@ -60,7 +65,12 @@ def publish_to_all(before: Publication | None, sha: str, signature: Signature) -
 
 
 def publish_canary(
-    before: Publication, sha: str, percent: int, signature: Signature
+    before: Publication,
+    sha: str,
+    percent: int,
+    signature: Signature,
+    *,
+    terms: Terms | None = None,
 ) -> Publication:
     """Return a publication in which a candidate serves `percent` of the keys; 0 ends a canary."""
     candidate = sha if percent else None
@@ -71,7 +81,13 @@ def publish_canary(
         previous=before.previous,
         candidate=candidate,
         percent=percent,
+        terms=terms,
     )
+
+
+def withdraw_canary(before: Publication, reason: str, signature: Signature) -> Publication:
+    """Return the publication that ends a canary because of a broken term; `live` stays live."""
+    return _signed(before, signature, live=before.live, previous=before.previous, withdrawn=reason)
 
 
 def _signed(
@@ -82,12 +98,16 @@ def _signed(
     previous: str | None,
     candidate: str | None = None,
     percent: int = 0,
+    terms: Terms | None = None,
+    withdrawn: str | None = None,
 ) -> Publication:
     return Publication(
         live=live,
         previous=previous,
         candidate=candidate,
         percent=percent,
+        terms=terms,
+        withdrawn=withdrawn,
         revision=1 if before is None else before.revision + 1,
         moved_s=signature.at_s,
         by=signature.by,
@@ -123,3 +143,9 @@ class Publications(PublishedCatalogs, Protocol):
 
     async def history(self) -> Sequence[Publication]:
         """Return the latest publications, newest first."""
+
+    async def look(self) -> Look | None:
+        """Return the latest look at a candidate's traffic; None before the first."""
+
+    async def keep_look(self, look: Look) -> bool:
+        """Store a look in place of an earlier one; return False if it is not later."""

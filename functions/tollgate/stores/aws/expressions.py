@@ -47,6 +47,7 @@ class ConditionalUpdate(Struct, frozen=True):
 IF_ABSENT: Final = "attribute_not_exists(pk)"
 IF_PRESENT: Final = "attribute_exists(pk)"
 SAME_REVISION: Final = "rev = :rev"
+LATER_LOOK: Final = "attribute_not_exists(pk) OR rev < :rev OR (rev = :rev AND num < :num)"
 ITEMS_RAISE: Final = ConditionalUpdate("SET iv = :iv", "attribute_not_exists(iv) OR iv < :iv")
 
 WALLET_HOLD: Final = ConditionalUpdate(

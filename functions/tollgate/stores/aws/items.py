@@ -255,19 +255,6 @@ class BudgetAlertItem(AnyItem):
     LEASED_FOR: Final = "until_"  # N: Unix second at which a sender's lease ends
 
 
-class PublicationItem(AnyItem):
-    """Core table: the live catalog (one item), and each publication (one item each)."""
-
-    LIVE: Final = "live"  # S: sha of the catalog
-    REVISION: Final = "rev"  # N: number of publications so far
-    CREATED: Final = "at"  # N: Unix second of the creation
-    AUTHOR: Final = "by"  # S: the publisher's name
-    PERCENT: Final = "pct"  # N: percentage of keys that the candidate serves
-    COMMIT: Final = "git"  # S: commit of routing.yaml (optional)
-    PREVIOUS: Final = "prev"  # S: sha that was live before (optional)
-    CANDIDATE: Final = "cand"  # S: sha of the candidate (optional)
-
-
 class AuditItem(AnyItem):
     """Core table: an audit log entry, stored once for its workspace and once for its month."""
 

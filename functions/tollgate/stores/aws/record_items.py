@@ -1,4 +1,7 @@
-"""Every attribute of items of generations, of their sums and of jobs; `items.py` has the rest."""
+"""Every attribute of items of generations, their sums, publications and jobs.
+
+`items.py` has the rest.
+"""
 
 from typing import Final
 
@@ -57,6 +60,29 @@ class GenerationItem(AnyItem):
     MODEL: Final = "m"  # S: slug of the model that served (optional)
     PROVIDER: Final = "p"  # S: provider that served (optional)
     BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed
+
+
+class PublicationItem(AnyItem):
+    """Core table: the live catalog (one item), and each publication (one item each)."""
+
+    LIVE: Final = "live"  # S: sha of the catalog
+    REVISION: Final = "rev"  # N: number of publications so far
+    CREATED: Final = "at"  # N: Unix second of the creation
+    AUTHOR: Final = "by"  # S: the publisher's name
+    PERCENT: Final = "pct"  # N: percentage of keys that the candidate serves
+    COMMIT: Final = "git"  # S: commit of routing.yaml (optional)
+    PREVIOUS: Final = "prev"  # S: sha that was live before (optional)
+    CANDIDATE: Final = "cand"  # S: sha of the candidate (optional)
+    TERMS: Final = "terms"  # S: the candidate's Terms as JSON (optional)
+    WITHDRAWN: Final = "broke"  # S: the term that the previous candidate broke (optional)
+
+
+class CanaryLookItem(AnyItem):
+    """Core table: the latest look at a candidate's traffic (one item)."""
+
+    REVISION: Final = "rev"  # N: revision of the candidate's publication
+    NUMBER: Final = "num"  # N: number of the look
+    LOOK: Final = "look"  # S: the Look as JSON
 
 
 class BillsItem(AnyItem):

@@ -284,6 +284,8 @@ def generation_of_sort(item: Item) -> str:
 
 # Key of the core table's item that names the live catalog.
 PUBLICATION_KEY: Final[Item] = {AnyItem.PARTITION: string("CATALOG"), AnyItem.SORT: string("P")}
+# Key of the core table's item with the latest look at a candidate's traffic.
+CANARY_LOOK_KEY: Final[Item] = {AnyItem.PARTITION: string("CATALOG"), AnyItem.SORT: string("L")}
 
 # Key of the core table's item that states the version of the stored items.
 ITEM_VERSION_KEY: Final[Item] = {AnyItem.PARTITION: string("ITEMS"), AnyItem.SORT: string("V")}

@@ -8,13 +8,20 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
+import msgspec
+
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import TransactionCancelled, refusing_when_unavailable
+from tollgate.aws.failures import (
+    ConditionFailed,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
 from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.records.audit import AuditEntry
+from tollgate.core.routing.canary import Look, Terms
 from tollgate.core.routing.publication import Publication
 from tollgate.stores.aws.decoding import (
     decode_items,
@@ -23,12 +30,20 @@ from tollgate.stores.aws.decoding import (
     read_text,
     reads_an_item,
 )
-from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
-from tollgate.stores.aws.items import PublicationItem
-from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
+from tollgate.stores.aws.expressions import IF_ABSENT, LATER_LOOK, SAME_REVISION
+from tollgate.stores.aws.record_items import CanaryLookItem, PublicationItem
+from tollgate.stores.aws.tables import (
+    CANARY_LOOK_KEY,
+    PUBLICATION_KEY,
+    get_item,
+    publication_row_key,
+    query_rows,
+)
 
 _HISTORY_PAGE_MAX: Final = 100
 _READ_FOR_S: Final = 5.0
+_TERMS: Final = msgspec.json.Decoder(Terms)
+_LOOKS: Final = msgspec.json.Decoder(Look)
 
 
 class PublicationStore:
@@ -144,6 +159,35 @@ class PublicationStore:
         publications, _ = decode_items(_read_publication, rows)
         return publications
 
+    async def look(self) -> Look | None:
+        """Return the latest look at a candidate's traffic; None before the first."""
+        with refusing_when_unavailable():
+            item = await get_item(self._client, self._table, CANARY_LOOK_KEY)
+            return None if item is None else _read_look(item)
+
+    async def keep_look(self, look: Look) -> bool:
+        """Store a look in place of an earlier one; return False if it is not later."""
+        put = {
+            "TableName": self._table,
+            "Item": {
+                **CANARY_LOOK_KEY,
+                CanaryLookItem.REVISION: number(look.revision),
+                CanaryLookItem.NUMBER: number(look.number),
+                CanaryLookItem.LOOK: string(msgspec.json.encode(look).decode()),
+            },
+            "ConditionExpression": LATER_LOOK,
+            "ExpressionAttributeValues": {
+                ":rev": number(look.revision),
+                ":num": number(look.number),
+            },
+        }
+        try:
+            with refusing_when_unavailable():
+                await self._client.call("PutItem", put)
+        except ConditionFailed:
+            return False
+        return True
+
 
 def _object(sha: str) -> str:
     return f"catalogs/{sha}.json"
@@ -161,12 +205,17 @@ def _item(publication: Publication) -> Item:
         PublicationItem.COMMIT: publication.commit,
         PublicationItem.PREVIOUS: publication.previous,
         PublicationItem.CANDIDATE: publication.candidate,
+        PublicationItem.TERMS: None
+        if publication.terms is None
+        else msgspec.json.encode(publication.terms).decode(),
+        PublicationItem.WITHDRAWN: publication.withdrawn,
     }
     return item | {name: string(value) for name, value in optional.items() if value is not None}
 
 
 @reads_an_item
 def _read_publication(item: Item) -> Publication:
+    terms = read_optional_text(item, PublicationItem.TERMS)
     return Publication(
         live=read_text(item, PublicationItem.LIVE),
         revision=read_number(item, PublicationItem.REVISION),
@@ -176,4 +225,11 @@ def _read_publication(item: Item) -> Publication:
         previous=read_optional_text(item, PublicationItem.PREVIOUS),
         candidate=read_optional_text(item, PublicationItem.CANDIDATE),
         percent=read_number(item, PublicationItem.PERCENT),
+        terms=None if terms is None else _TERMS.decode(terms),
+        withdrawn=read_optional_text(item, PublicationItem.WITHDRAWN),
     )
+
+
+@reads_an_item
+def _read_look(item: Item) -> Look:
+    return _LOOKS.decode(read_text(item, CanaryLookItem.LOOK))

@@ -98,7 +98,7 @@ def first_entry_id(at_ms: int) -> str:
 def describe(settings: Struct | None) -> dict[str, str]:
     """Return the fields that have a value, as text: amounts in USD and times in ISO 8601.
 
-    A mapping becomes one field for each of its keys.
+    A mapping becomes one field for each of its keys, and a struct one for each of its fields.
     """
     if settings is None:
         return {}
@@ -134,6 +134,8 @@ def _describe(name: str, value: Any) -> dict[str, str]:
         shown_name, text = name.removesuffix("_nano_usd"), usd_text
     elif name.endswith("_s"):
         shown_name, text = f"{name.removesuffix('_s')}_at", _moment
+    if isinstance(value, Struct):
+        return {f"{shown_name}.{key}": inner for key, inner in describe(value).items()}
     if isinstance(value, Mapping):
         return {f"{shown_name}.{key}": text(inner_value) for key, inner_value in value.items()}
     return {shown_name: text(value)}

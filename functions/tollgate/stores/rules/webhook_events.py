@@ -24,6 +24,7 @@ _IRREGULAR: Final = {
     "grow": "grown",
     "rollback": "rolled_back",
     "rotation_due": "rotation_due",
+    "withdraw": "withdrawn",
 }
 
 

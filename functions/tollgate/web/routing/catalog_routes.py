@@ -20,6 +20,10 @@ class PublicationObject(BaseModel):
     live: str = Field(description="sha of the catalog that serves keys outside the test")
     candidate: str | None = Field(description="sha of the catalog tested on a share of the keys")
     percent: int = Field(description="share of keys that the candidate serves")
+    withdrawn: str | None = Field(
+        description="term that the candidate of the revision before broke, so that the gateway"
+        " ended its test; shown to keys of the operator's workspace"
+    )
     published_at: datetime
     published_by: str | None = Field(description="shown to keys of the operator's workspace")
     commit: str | None = Field(description="shown to keys of the operator's workspace")
@@ -32,6 +36,7 @@ class PublicationObject(BaseModel):
             live=publication.live,
             candidate=publication.candidate,
             percent=publication.percent,
+            withdrawn=publication.withdrawn if shows_author else None,
             published_at=moment(publication.moved_s),
             published_by=publication.by if shows_author else None,
             commit=publication.commit if shows_author else None,

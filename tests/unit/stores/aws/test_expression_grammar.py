@@ -128,6 +128,7 @@ CONDITIONS = (
     expressions.UNCHANGED,
     expressions.SAME_KEY,
     expressions.SAME_REVISION,
+    expressions.LATER_LOOK,
     expressions.LEVEL_THERE,
     expressions.SAME_LEVEL,
     expressions.STATE_SEED,
