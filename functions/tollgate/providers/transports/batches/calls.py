@@ -7,9 +7,10 @@ from typing import Final, Literal, TypeVar
 
 from msgspec import MsgspecError, Struct, json
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.http1.errors import HttpError
 from tollgate.providers.ports.base import FormPart, ProviderRow, UpstreamRefused
+from tollgate.providers.ports.provider_batches import NotAccepted
 from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, network_error
 
@@ -19,6 +20,13 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 # An answer may contain pictures.
 _LINE_BYTES_MAX: Final = 32 * 1024 * 1024
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+_BAD_REQUEST: Final = 400
+_SERVER_ERROR: Final = 500
+
+
+class _Ignored(Struct):
+    """A reply without meaning."""
+
 
 _Reply = TypeVar("_Reply", bound=Struct)
 
@@ -54,6 +62,40 @@ class ProviderCalls:
             raise UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message) from late
         except MsgspecError as invalid:
             raise self.malformed(path) from invalid
+
+    async def get(
+        self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> _Reply:
+        """Return the reply to a read; raise UpstreamError."""
+        try:
+            return await self.call(reply, "GET", path, headers=headers)
+        except UpstreamRefused as refused:
+            raise self.as_failure(refused) from refused
+
+    async def create(
+        self,
+        reply: type[_Reply],
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> _Reply:
+        """Create a batch; raise NotAccepted if the provider refuses it, else UpstreamError."""
+        try:
+            return await self.call(reply, "POST", path, body=body, headers=headers)
+        except MissingCredentials as missing:
+            raise NotAccepted from missing
+        except UpstreamRefused as refused:
+            if refused.status < _SERVER_ERROR:
+                raise NotAccepted from refused
+            raise self.as_failure(refused) from refused
+
+    async def cancel(self, path: str, headers: Mapping[str, str] = _NO_HEADERS) -> None:
+        """Cancel a batch; a refusal means that the batch has ended already."""
+        try:
+            await self.call(_Ignored, "POST", path, headers=headers)
+        except UpstreamRefused as refused:
+            if not _BAD_REQUEST <= refused.status < _SERVER_ERROR:
+                raise self.as_failure(refused) from refused
 
     async def read_lines(
         self, path: str, headers: Mapping[str, str] = _NO_HEADERS
