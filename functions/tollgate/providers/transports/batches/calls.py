@@ -58,8 +58,7 @@ class ProviderCalls:
         except HttpError as failure:
             raise network_error(self._row.slug, failure) from failure
         except TimeoutError as late:
-            message = f"The provider {self._row.slug} did not answer in time."
-            raise UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message) from late
+            raise self._late() from late
         except MsgspecError as invalid:
             raise self.malformed(path) from invalid
 
@@ -88,6 +87,24 @@ class ProviderCalls:
             if refused.status < _SERVER_ERROR:
                 raise NotAccepted from refused
             raise self.as_failure(refused) from refused
+
+    async def ask_for_path(
+        self, path: str, header: str, body: bytes, headers: Mapping[str, str]
+    ) -> str:
+        """Send a call and return the path of the URL in a header of its reply.
+
+        The URL must be below the row's address, because calls carry the row's key.
+        """
+        call = await self._make("POST", path, body=body, headers=headers)
+        try:
+            async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
+                url = answer.headers.get(header, "")
+        except TimeoutError as late:
+            raise self._late() from late
+        base = f"{self._row.base_url}"
+        if not url.startswith(f"{base}/"):
+            raise self.malformed(path)
+        return url[len(base) :]
 
     async def cancel(self, path: str, headers: Mapping[str, str] = _NO_HEADERS) -> None:
         """Cancel a batch; a refusal means that the batch has ended already."""
@@ -127,6 +144,10 @@ class ProviderCalls:
             status=refused.status,
         )
 
+    def _late(self) -> UpstreamError:
+        message = f"The provider {self._row.slug} did not answer in time."
+        return UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message)
+
     async def _read(self, path: str, headers: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         call = await self._make("GET", path, headers=headers)
         try:
@@ -155,7 +176,7 @@ class ProviderCalls:
         url = f"{self._row.base_url}{path}"
         given = {**headers, "accept": "*/*"}
         if body:
-            given["content-type"] = "application/json"
+            given.setdefault("content-type", "application/json")
         return HttpCall(
             provider=self._row.slug,
             url=url,
