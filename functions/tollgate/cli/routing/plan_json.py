@@ -64,6 +64,7 @@ def _replay(replay: TrafficReplay | None) -> _Json:
         "undecided": [
             {"metadata": metadata, **_flow(flow)} for metadata, flow in replay.undecided.items()
         ],
+        "batched": _flow(replay.batched),
         "refused_by_both": replay.refused_by_both,
         "dearest_before": _single(replay.dearest_before),
         "dearest_after": _single(replay.dearest_after),
