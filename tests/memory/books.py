@@ -21,6 +21,7 @@ from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.sweep import without_waiting
 
 
 class MemoryWallet(Struct):
@@ -51,8 +52,12 @@ class MemoryKey(Struct):
     old: tuple[str, str, int, int] | None = None
     used_s: dict[bool, int] = field(default_factory=dict)
 
+    def state_at(self, now_s: float) -> KeyState:
+        """Return the state that admission decides by at a time."""
+        return without_waiting(self.state(), self.holds, now_s)
+
     def state(self) -> KeyState:
-        """Return the state that admission decides by."""
+        """Return the state with all holds."""
         settings = self.settings
         tokens = settings.tokens_per_minute
         return KeyState(

@@ -76,7 +76,9 @@ class MemoryLedger(MemoryBudgets):
         buckets = bucket_names(created_s(hold_id))
         now_us = microseconds(self._clock.now_s())
         key = self._books.keys.get(principal.key_id)
-        state = None if key is None else key.state().within(tier, created_s(hold_id))
+        state = None
+        if key is not None:
+            state = key.state_at(now_us / 1_000_000).within(tier, created_s(hold_id))
         step = key_step(
             state,
             _owner(principal.workspace_id, principal.key_id),
@@ -226,7 +228,7 @@ class MemoryAdmissions:
             available_nano_usd=wallet.available, locked=wallet.locked, holds=len(wallet.holds)
         )
         by_key = refuse_by_state(
-            None if key is None else key.state(),
+            None if key is None else key.state_at(self._clock.now_s()),
             _owner(principal.workspace_id, principal.key_id),
             request_id,
             waiting=self._waiting.count(principal.key_id),

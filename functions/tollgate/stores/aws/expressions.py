@@ -60,18 +60,13 @@ WALLET_HOLD_REST: Final = ConditionalUpdate(
     "SET h.#h = av, av = :zero",
     "lk = :zero AND av BETWEEN :one AND :a AND attribute_not_exists(h.#h) AND size(h) < :max",
 )
-WALLET_SETTLE: Final = ConditionalUpdate(
-    "SET av = av + :d, sp = sp + :c REMOVE h.#h",
-    "h.#h = :a",
-)
+WALLET_SETTLE: Final = ConditionalUpdate("SET av = av + :d, sp = sp + :c REMOVE h.#h", "h.#h = :a")
 WALLET_SETTLE_CROWDED: Final = ConditionalUpdate(
-    "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h",
-    "h.#h = :a",
+    "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h", "h.#h = :a"
 )
 # The amount of a hold only grows, so the condition fails if an applied top-up is retried.
 WALLET_TOP_UP: Final = ConditionalUpdate(
-    "SET av = av - :x, h.#h = :b",
-    "lk = :zero AND h.#h = :a AND av >= :x",
+    "SET av = av - :x, h.#h = :b", "lk = :zero AND h.#h = :a AND av >= :x"
 )
 WALLET_GRANT: Final = ConditionalUpdate("SET av = av + :x, gr = gr + :x", IF_PRESENT)
 WALLET_TAKE: Final = ConditionalUpdate("SET av = av - :x, gr = gr - :x", "av >= :x")
@@ -97,7 +92,7 @@ _KEY_LEFT: Final = " AND ".join(
         "(#n >= :t OR (attribute_not_exists(#n) AND tl >= :t))",
     )
 )
-_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h) AND size(h) < cc"
+_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h)"
 
 
 def key_hold(
@@ -106,8 +101,11 @@ def key_hold(
     *,
     rate: TierForm | None = None,
     budget: tuple[int, TierForm] | None = None,
+    waiting: int = 0,
 ) -> ConditionalUpdate:
     """Build the write that sets a key's hold and counts the request and its tokens.
+
+    Of the `:places` holds, those under the aliases `#p0`, `#p1`… take no place.
 
     The write also removes `stale_buckets` old buckets, under the aliases `#s0`, `#s1`….
 
@@ -135,11 +133,13 @@ def key_hold(
         may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
     if budget is not None:
         may += _within_budget(*budget)
+    there = "".join(f" AND attribute_exists(h.#p{index})" for index in range(waiting))
+    room = f"size(h) < :places AND cc = :cc{there}" if waiting else "size(h) < cc"
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
     return ConditionalUpdate(
         f"SET h.#h = :a, {_KEY_TAKE}, #used = :second{step}"
         + (f" REMOVE {remove}" if remove else ""),
-        f"{_KEY_OPEN} AND {may} AND {_KEY_LEFT}",
+        f"{_KEY_OPEN} AND {room} AND {may} AND {_KEY_LEFT}",
     )
 
 
@@ -164,8 +164,7 @@ def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
 
 
 KEY_SETTLE: Final = ConditionalUpdate(
-    f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h",
-    "h.#h = :a",
+    f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h", "h.#h = :a"
 )
 KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)

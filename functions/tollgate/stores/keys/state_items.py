@@ -19,6 +19,7 @@ from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items, key_state_key, owner_of_state, state_key
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.sweep import without_waiting
 
 LIMIT_NAMES: Final[Mapping[Period, str]] = {
     "day": KeyStateItem.DAY_LIMIT,
@@ -35,9 +36,9 @@ RATE_NAMES: Final = (
 
 
 @reads_an_item
-def read_key_state(item: Item) -> KeyState:
-    """Decode the state of a key or a level."""
-    return KeyState(
+def read_key_state(item: Item, now_s: float | None = None) -> KeyState:
+    """Decode the state of a key or a level; `now_s` tells which holds take no place."""
+    state = KeyState(
         enabled=read_number(item, KeyStateItem.ENABLED) == 1,
         expires_s=read_number(item, KeyStateItem.EXPIRES),
         concurrency=read_number(item, KeyStateItem.CONCURRENCY),
@@ -54,6 +55,7 @@ def read_key_state(item: Item) -> KeyState:
         ),
         tokens_per_minute=read_number(item, KeyStateItem.MINUTE_TOKENS),
     )
+    return state if now_s is None else without_waiting(state, item[KeyStateItem.HOLDS]["M"], now_s)
 
 
 @reads_an_item
