@@ -1,20 +1,12 @@
 """The section of routing.yaml on the batches that a provider runs itself."""
 
-from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
-from tollgate.providers.ports.formats import FormatName
+from tollgate.providers.ports.formats import WIRE_FORMATS, FormatName
 from tollgate.providers.ports.provider_batches import BatchForm, BatchTerms
 from tollgate.routing.scalars import Day, Sentence, Strict
-
-_FORMATS: Final[Mapping[BatchForm, frozenset[FormatName]]] = {
-    "openai": frozenset({"openai_chat", "openai_completions", "openai_responses"}),
-    "anthropic": frozenset({"anthropic"}),
-    "mistral": frozenset({"openai_chat"}),
-    "gemini": frozenset({"gemini"}),
-}
 
 
 class BatchSection(Strict):
@@ -34,7 +26,7 @@ class BatchSection(Strict):
 
     def can_serve(self, codec: FormatName) -> bool:
         """Return whether batches of this form run requests of a format."""
-        return codec in _FORMATS[self.form]
+        return self.form in WIRE_FORMATS[codec].batch_forms
 
     @property
     def terms(self) -> BatchTerms:

@@ -27,7 +27,6 @@ from tests.unit.engine.guardrails.homes import patterns
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.batches import Batch, Submission
 from tollgate.engine.batches.worker import LEASE_S
-from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.ports.provider_batches import BatchedAnswer, BatchedRequest
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.batches import LEFT_TO_GATEWAY_S, SUBMISSIONS_MAX, cancel, next_step
@@ -387,26 +386,3 @@ async def test_c83_a_removed_endpoint_fails_the_lines_by_name() -> None:
     assert (batch.tally.failed, works.home.spent_nano_usd) == (2, 0)
     [error, _] = works.lines(batch.error_file_id)
     assert "near/large-1" in error["response"]["body"]["error"]["message"]
-
-
-async def test_c83_whole_answers_of_gemini_are_billed_at_the_price_of_its_batches() -> None:
-    def says(request: BatchedRequest) -> Sequence[BatchedAnswer]:
-        assert request.path == "/v1beta/models/large-1:streamGenerateContent?alt=sse"
-        candidate = {"content": {"parts": [{"text": "Hello"}]}, "finishReason": "STOP"}
-        usage = {"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12}
-        body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "large-1"}
-        content = json.dumps(body).encode()
-        return [BatchedAnswer(custom_id=request.custom_id, status=200, body=content)]
-
-    terms = {**TERMS, "form": "gemini"}
-    batches = ScriptedBatches(answer=says)
-    providers = {"near": provider(codec="gemini", batch=terms), "far": provider()}
-    home = await batching_house(batches, providers=providers)
-    directory = BatchingDirectory(home.gateway.providers, batches, codec_of("gemini"))
-    home.gateway = replace(home.gateway, providers=directory)
-    works = await batch_of(home, lines(3))
-    await finish(works)
-    batch = await works.check_once(3)
-    [first, *_] = works.lines(batch.output_file_id)
-    assert first["response"]["body"]["choices"][0]["message"]["content"] == "Hello"
-    assert batch.tally.cost_nano_usd == 3 * HALF_NANO_USD

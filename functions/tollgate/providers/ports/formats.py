@@ -55,6 +55,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             ),
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
+        batch_forms=frozenset({"openai", "mistral"}),
     ),
     # OpenAI's legacy completions, for base models and for fill-in-the-middle models.
     "openai_completions": WireFormat(
@@ -63,6 +64,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         parameters=frozenset(PARAMETERS)
         - {"parallel_tool_calls", "prompt_cache_key", "service_tier"},
         carries=frozenset({"echo", "suffix"}),
+        batch_forms=frozenset({"openai"}),
     ),
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(
@@ -72,6 +74,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("http_sse",),
         signer=OPENAI,
         other_signers=frozenset({OPENAI_ITEMS}),
+        batch_forms=frozenset({"openai"}),
         parameters=frozenset(
             {
                 "logprobs",
@@ -94,6 +97,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         signer=CLAUDE,
         other_signers=frozenset({ANTHROPIC_BLOCKS}),
         files=MESSAGES_FILES,
+        batch_forms=frozenset({"anthropic"}),
         parameters=frozenset(
             {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
         ),
@@ -150,6 +154,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "speech": DottedName("tollgate.providers.codecs.gemini.speech:SPEECH_CODEC")
         },
         batch_transports=frozenset({"http_sse"}),
+        batch_forms=frozenset({"gemini"}),
     ),
     # Cohere's own API, for the kinds of work that its OpenAI-compatible API lacks.
     "cohere": WireFormat(

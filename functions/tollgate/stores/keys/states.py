@@ -118,11 +118,7 @@ class KeyStates:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
                 now_us = self.now_us()
-                state = (
-                    None if failed.item is None else read_key_state(failed.item, now_us / 1_000_000)
-                )
-                if failed.item is not None and state is not None:
-                    self._remember(owner, failed.item, state, now_us)
+                state = self._read_refusing(owner, failed.item, now_us)
                 step = key_step(
                     None if state is None else state.within(request.tier, created_s(hold_id)),
                     owner,
@@ -343,6 +339,14 @@ class KeyStates:
         payload = update_state(write, self._table, owner, names=names, values=values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
+
+    def _read_refusing(self, owner: LimitOwner, item: Item | None, now_us: int) -> KeyState | None:
+        """Return and remember the state that has refused a write; None if there is no state."""
+        if item is None:
+            return None
+        state = read_key_state(item, now_us / 1_000_000)
+        self._remember(owner, item, state, now_us)
+        return state
 
     def _remember(self, owner: LimitOwner, item: Item, state: KeyState, now_us: int) -> None:
         stale = stale_buckets(set(item), now_us // 1_000_000)
