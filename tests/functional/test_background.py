@@ -4,19 +4,15 @@ Keeps C84.
 """
 
 import asyncio
-from contextlib import aclosing
 from pathlib import Path
 
 import openai
 import pytest
 from openai.types.responses import Response
 
-from tests.clocks import ShiftedClock
-from tests.deployment import Deployment, Workspace, open_stores
-from tests.functional.test_batches import records_of, sdk
+from tests.deployment import Deployment, Workspace
+from tests.functional.test_batches import records_of, sdk, settle_what_died
 from tests.functional.test_serve import served
-from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
-from tollgate.wiring.upkeep import wire_upkeep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -34,9 +30,6 @@ async def check_bill(deployment: Deployment, workspace: Workspace, count: int) -
     """So many generations are billed, each once; nothing is held."""
     billed = [it for it in await records_of(deployment, workspace) if it.outcome == "ok"]
     assert len(billed) == count
-    later = ShiftedClock(HOLD_LIFETIME_S + 60)
-    async with aclosing(open_stores(deployment.settings, later)) as stores:
-        await wire_upkeep(deployment.settings, stores, later).sweeper.run()
     balance = await deployment.administration.credits.balance(workspace.id)
     spent = sum(record.cost_nano_usd for record in billed)
     assert (balance.spent_nano_usd, balance.held_nano_usd) == (spent, 0)
@@ -107,4 +100,5 @@ async def test_c84_a_server_is_killed_and_each_response_is_once_on_the_bill(
     ):
         answered = await asyncio.gather(*(ended(client, each) for each in queued))
         assert {each.status for each in answered} == {"completed"}
+        await settle_what_died(deployment)
         await check_bill(deployment, workspace, count)

@@ -12,8 +12,6 @@ from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
 from tollgate.core.records.subjects import PrivacySubjectKind
 
-# A time before the oldest stored data.
-_SINCE: Final = "2020-01-01T00:00:00Z"
 _PAGE: Final = 1_000
 _FILES_PAGE: Final = 100
 # Paths of the lists that the archive of a workspace contains.
@@ -61,10 +59,12 @@ def write_archive(
     try:
         with ZipFile(target, "x", ZIP_DEFLATED) as file:
             archive = _Archive(file)
-            _write_generations(api, kind, subject_id, archive)
+            # Lists are read day by day, and nothing is older than the workspace.
+            since = api.get("/workspace")["data"]["created_at"]
+            _write_generations(api, kind, subject_id, since, archive)
             if kind != "user":
                 _write_files(api, kind, subject_id, archive)
-                _write_people(api, kind, subject_id, archive)
+                _write_people(api, kind, subject_id, since, archive)
             manifest = {
                 "subject": {"kind": kind, "id": subject_id},
                 "made_at": made_at.isoformat(),
@@ -78,11 +78,11 @@ def write_archive(
 
 
 def _write_generations(
-    api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive
+    api: Api, kind: PrivacySubjectKind, subject_id: str, since: str, archive: _Archive
 ) -> None:
     """Write the generation records, then their stored contents and responses."""
     selection: Query = {
-        "since": _SINCE,
+        "since": since,
         "limit": _PAGE,
         "user": subject_id if kind == "user" else None,
         "member": subject_id if kind == "member" else None,
@@ -110,9 +110,11 @@ def _write_files(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _
         archive.add(f"files/{file['id']}", api.download(f"/files/{file['id']}/content"))
 
 
-def _write_people(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive) -> None:
+def _write_people(
+    api: Api, kind: PrivacySubjectKind, subject_id: str, since: str, archive: _Archive
+) -> None:
     """Write people, keys, sessions and audit log entries."""
-    logged: Query = {"since": _SINCE, "limit": _PAGE}
+    logged: Query = {"since": since, "limit": _PAGE}
     if kind == "member":
         archive.add_lines("members", [api.get(f"/members/{subject_id}")["data"]])
         sessions = api.pages(f"/members/{subject_id}/sessions", {}, "cursor")
