@@ -1,12 +1,13 @@
 """A key's state as a ledger item: settings that a hold checks, and what is left of each limit."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.limits import LimitOwner, Period
 from tollgate.stores.aws.decoding import (
     read_number,
@@ -19,8 +20,11 @@ from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items, key_state_key, owner_of_state, state_key
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.key_settings import KeySettings
-from tollgate.stores.rules.sweep import without_waiting
 
+# Imported with the first full state.
+_WITHOUT_WAITING: Final = DottedName[Callable[[KeyState, Iterable[str], float], KeyState]](
+    "tollgate.stores.rules.sweep:without_waiting"
+)
 LIMIT_NAMES: Final[Mapping[Period, str]] = {
     "day": KeyStateItem.DAY_LIMIT,
     "week": KeyStateItem.WEEK_LIMIT,
@@ -55,7 +59,9 @@ def read_key_state(item: Item, now_s: float | None = None) -> KeyState:
         ),
         tokens_per_minute=read_number(item, KeyStateItem.MINUTE_TOKENS),
     )
-    return state if now_s is None else without_waiting(state, item[KeyStateItem.HOLDS]["M"], now_s)
+    if now_s is None or state.holds < state.concurrency:
+        return state
+    return _WITHOUT_WAITING()(state, item[KeyStateItem.HOLDS]["M"], now_s)
 
 
 @reads_an_item
