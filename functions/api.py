@@ -4,6 +4,7 @@ from mangum import Mangum
 from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
 
 from tollgate.core.clock import SystemClock
+from tollgate.core.files.media_types import ASCII_PDF
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
@@ -46,5 +47,10 @@ handler = Mangum(
     lifespan="off",
     # Bodies of other types are sent as base64, which API Gateway decodes only if the `Accept`
     # header matches BinaryMediaTypes of the template.
-    text_mime_types=[*DEFAULT_TEXT_MIME_TYPES, "application/scim+json", "image/svg+xml"],
+    text_mime_types=[
+        *DEFAULT_TEXT_MIME_TYPES,
+        "application/scim+json",
+        "image/svg+xml",
+        ASCII_PDF,
+    ],
 )

@@ -1,8 +1,8 @@
 """Lambda entry point of the workers of jobs, invoked by the messages of two queues.
 
-A message names a job that has work to do: a batch or a background response. The worker tries steps
-of the job until its time is nearly over, and then sends another message for the rest. Responses
-have their own queue, so that they never wait for the lines of a batch.
+A message names a job that has work to do: a batch, a background response or a shadow run. The
+worker tries steps of the job until its time is nearly over, and then sends another message for the
+rest. Responses and shadow runs share a queue, so that they never wait for the lines of a batch.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from tollgate.core.background import RESPONSE_PREFIX
 from tollgate.core.clock import Deadline, SystemClock
+from tollgate.core.shadows import SHADOW_PREFIX
 from tollgate.engine.batches.worker import BatchWorker
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
@@ -23,6 +24,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.ports.batches import BatchPlace
 from tollgate.web.background.running import BackgroundWorker
+from tollgate.web.shadows.running import ShadowWorker
 from tollgate.wiring.background import wire_background_queue
 from tollgate.wiring.background_workers import wire_background_worker
 from tollgate.wiring.batch_stores import read_message, wire_batch_queue
@@ -32,6 +34,7 @@ from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.item_versions import check_store
 from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.shadow_workers import wire_shadow_worker
 from tollgate.wiring.stores import wire_stores
 
 # Reserved for settling what runs, and for sending the next message.
@@ -77,7 +80,8 @@ async def _work(place: BatchPlace, left_s: float) -> None:
         # Nobody waits, so the read costs no time of a caller; the queue keeps a refused message.
         await check_store(stores)
         is_response = place.batch_id.startswith(RESPONSE_PREFIX)
-        wire_queue = wire_background_queue if is_response else wire_batch_queue
+        is_shadow = place.batch_id.startswith(SHADOW_PREFIX)
+        wire_queue = wire_background_queue if is_response or is_shadow else wire_batch_queue
         files, queue = wire_files(_settings, stores, clock), wire_queue(_settings, clock)
         if files is None or queue is None:
             raise RuntimeError("jobs need a bucket and a queue")
@@ -92,9 +96,10 @@ async def _work(place: BatchPlace, left_s: float) -> None:
         gateways = wire_catalog_follower(
             _settings, stores.publications, gateway, clock=clock, journal=observation.journal
         )
-        worker: BatchWorker | BackgroundWorker | None
-        if is_response:
-            worker = wire_background_worker(
+        worker: BatchWorker | BackgroundWorker | ShadowWorker | None
+        if is_response or is_shadow:
+            wire_worker = wire_shadow_worker if is_shadow else wire_background_worker
+            worker = wire_worker(
                 _settings, stores, gateways, clock=clock, journal=observation.journal
             )
         else:
@@ -102,7 +107,7 @@ async def _work(place: BatchPlace, left_s: float) -> None:
         if worker is None:
             return
         wait_s = await worker.work(place, Deadline.within(clock, left_s))
-        name = "BackgroundSteps" if is_response else "BatchSteps"
+        name = "BackgroundSteps" if is_response else "ShadowSteps" if is_shadow else "BatchSteps"
         _metrics.add_metric(name, MetricUnit.Count, worker.steps)
         _metrics.flush_metrics()
         if wait_s is not None and worker.steps:

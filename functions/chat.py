@@ -21,7 +21,7 @@ from tollgate.lambda_runtime.loop import Snapshot, report_init_error, run_loop
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
-from tollgate.stores.ports.batches import BackgroundServices
+from tollgate.stores.ports.batches import BackgroundServices, ShadowServices
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import (
     FunctionSnapshot,
@@ -33,9 +33,12 @@ from tollgate.wiring.generation import (
 from tollgate.wiring.observation import add_request_hooks, wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
 
-# Imported with the first background response.
+# Imported with the first background response, and the first request on a route with a shadow.
 _WIRE_BACKGROUND: Final = DottedName[Callable[..., BackgroundServices | None]](
     "tollgate.wiring.background:wire_queued_background"
+)
+_WIRE_SHADOWS: Final = DottedName[Callable[..., ShadowServices]](
+    "tollgate.wiring.shadows:wire_queued_shadows"
 )
 
 
@@ -67,6 +70,7 @@ def wire_function(settings: Settings) -> Function:
             gateways,
             wire_web_limits(settings),
             background=lambda: _WIRE_BACKGROUND()(settings, stores, clock),
+            shadows=lambda: _WIRE_SHADOWS()(settings, stores, clock),
             clock=clock,
             journal=observation.journal,
         ),

@@ -80,6 +80,8 @@ async def _sweep() -> None:
         _log.info("workers of open batches woken", extra={"fields": {"batches": woken}})
         woken = await upkeep.open_background.wake()
         _log.info("workers of open responses woken", extra={"fields": {"responses": woken}})
+        woken = await upkeep.open_shadows.wake()
+        _log.info("workers of open shadows woken", extra={"fields": {"shadows": woken}})
 
 
 async def _send_webhooks() -> WebhookReport:

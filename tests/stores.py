@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.clocks import HaltedClock
 from tests.dynamodb_grammar import check_request
+from tests.generation_store import generation_store
 from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tests.memory.cooldowns import MemoryCooldownStore
@@ -68,7 +69,6 @@ from tollgate.stores.ports.subjects import SubjectStore
 from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
-from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
 from tollgate.stores.rules.key_names import choose_free_name
@@ -261,7 +261,7 @@ def dynamo_stores(
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
-    generations = DynamoGenerationStore(client, tables.generations, retention_s=RETENTION_S)
+    generations = generation_store(client, tables, clock, RETENTION_S)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     directory = DynamoKeyDirectory(
         client, tables, key_states, clock=clock, prefix=PREFIX, publications=publications

@@ -83,7 +83,13 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
         )
     limits = wire_web_limits(settings)
     app = wire_chat_app(
-        stores, gateways, limits, background=lambda: None, clock=clock, journal=journal
+        stores,
+        gateways,
+        limits,
+        background=lambda: None,
+        shadows=lambda: None,
+        clock=clock,
+        journal=journal,
     )
     return app, key
 

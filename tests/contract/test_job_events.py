@@ -1,8 +1,9 @@
 """The ends of batches and background responses are events of webhooks.
 
-Keeps C83, C84.
+Keeps C83, C84, C102.
 """
 
+import asyncio
 from functools import partial
 
 import pytest
@@ -13,9 +14,12 @@ from tests.stores import DynamoStores
 from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch, StepTry
 from tollgate.core.ids import IdSource
+from tollgate.core.shadows import ShadowRun, claim
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.batches.background import BACKGROUND
 from tollgate.stores.batches.batches import DynamoBatchStore
-from tollgate.stores.batches.jobs import DynamoJobStore
+from tollgate.stores.batches.jobs import SHADOWS, DynamoJobStore
+from tollgate.stores.batches.keys import batch_partition
 from tollgate.stores.ports.batches import BatchPlace
 from tollgate.stores.rules.background import begin_answer, finish_answer
 from tollgate.stores.rules.batches import VALIDATION, refuse_file
@@ -73,3 +77,19 @@ async def test_c83_c84_the_ends_of_jobs_are_events_of_their_workspace(hooks: Hoo
     assert found == {"batch.failed": {"id": batch.id}, "response.completed": {"id": completed.id}}
     assert len(hooks.events) == 2
     assert not await answers.open_jobs()
+
+
+async def test_c102_a_shadow_run_is_claimed_once_and_is_no_event(hooks: Hooks) -> None:
+    await hooks.make("*")
+    stores = hooks.dynamo
+    now_s, ids = stores.clock.now_s(), IdSource(stores.clock)
+    runs = DynamoJobStore(stores.client, stores.tables.core, SHADOWS, ids=ids, clock=stores.clock)
+    run = ShadowRun(id=f"shadow_{ids.new_id()}", workspace_id="acme", key_id="key", created_s=now_s)
+    await runs.create(run)
+    place = BatchPlace("acme", run.id)
+    assert await runs.open_jobs() == [place]
+    claims = await asyncio.gather(*(runs.change(place, claim) for _ in range(4)))
+    assert len([each for each in claims if each is not None]) == 1
+    assert await runs.open_jobs() == []
+    rows = await all_rows(stores.client, stores.tables.core, batch_partition("acme"), "E#")
+    assert not rows

@@ -46,6 +46,7 @@ WIDE_KEY = NewKey(
     requests_per_minute=6_000_000,
     burst=100_000,
     limits_nano_usd={"day": LIMIT, "total": LIMIT},
+    quotas="usd/month=1,requests/hour=100000",
 )
 
 
@@ -95,6 +96,11 @@ def assert_key_adds_up(item: Item) -> None:
     for bucket in ("b_total", "b_20261121"):
         left = int(item[bucket]["N"]) if bucket in item else LIMIT
         assert left + held + read_number(item, "us") == LIMIT, item
+    counted = [read_number(item, name) for name in item if name.startswith("c_usd/month/")]
+    assert all(used == held + read_number(item, "us") for used in counted), item
+    assert {name for name in item if name.startswith("q_")} == {
+        f"q_{hold_id}" for hold_id in read_numbers_by_name(item, "h") if counted
+    }
 
 
 @pytest.fixture

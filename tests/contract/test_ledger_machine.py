@@ -5,6 +5,7 @@ Keeps C64.
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
@@ -37,6 +38,7 @@ from tollgate.stores.ports.base import Hold
 from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
+from tollgate.stores.rules.quotas import stale_counters, use_of
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 AMOUNTS = st.integers(1, 500)
@@ -46,7 +48,9 @@ KEY = NewKey(
     requests_per_minute=60_000_000,
     burst=100_000,
     member_id="ana",
+    quotas="usd/month=0.000002@anthropic/*,tokens/day=4000,requests/week=60,usd/hour=0.0000015",
 )
+MODELS = [("anthropic/opus",), ("anthropic/opus", "test/echo"), ("test/echo",)]
 LIMITED = LevelSettings(limits_nano_usd={"day": 2_000})
 MEMBER = MemberSettings(limits_nano_usd={"week": 5_000}, concurrency=5)
 TEAMS = ("search", "other")
@@ -66,6 +70,7 @@ class Books(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.holds: list[Hold] = []
+        self.placed: list[Hold] = []
         self.in_session: dict[str, list[Hold]] = {limit.id: [] for limit in SESSIONS}
         self.runner.run(self._open())
 
@@ -128,20 +133,42 @@ class Books(RuleBasedStateMachine):
     def lend(self, limit: int) -> None:
         self.do(self.stores.credits.set_credit_limit("acme", limit, by=TESTER))
 
-    @rule(amount=AMOUNTS, covered=st.booleans(), session=st.none() | st.sampled_from(SESSIONS))
-    def hold(self, amount: int, covered: bool, session: SessionLimit | None) -> None:
-        holding = self.stores.ledger.hold(self.principal, amount, covered=covered, session=session)
+    @rule(
+        amount=AMOUNTS,
+        covered=st.booleans(),
+        session=st.none() | st.sampled_from(SESSIONS),
+        models=st.sampled_from(MODELS),
+    )
+    def hold(
+        self, amount: int, covered: bool, session: SessionLimit | None, models: tuple[str, ...]
+    ) -> None:
+        holding = self.stores.ledger.hold(
+            self.principal,
+            amount,
+            tokens=2 * amount,
+            covered=covered,
+            session=session,
+            models=models,
+        )
         hold = self.do(holding)
         if hold is not None:
             self.holds.append(hold)
+            self.placed.append(hold)
             if session is not None:
                 self.in_session[session.id].append(hold)
 
-    @rule(place=st.integers(0, 99), cost=AMOUNTS, again=st.booleans())
-    def settle(self, place: int, cost: int, again: bool) -> None:
+    @rule(
+        place=st.integers(0, 99),
+        cost=AMOUNTS,
+        again=st.booleans(),
+        model=st.sampled_from(["anthropic/opus", "test/echo"]),
+    )
+    def settle(self, place: int, cost: int, again: bool, model: str) -> None:
         if self.holds:
             hold = self.holds[place % len(self.holds)]
-            self.do(self.stores.ledger.settle(hold, record_of(hold, cost)))
+            used = Usage(output_tokens=cost)
+            record = replace(record_of(hold, cost), model=model, usage=used)
+            self.do(self.stores.ledger.settle(hold, record))
             if not again:
                 self.holds.remove(hold)
 
@@ -266,6 +293,28 @@ class Books(RuleBasedStateMachine):
                 ]
                 assert read_number(item, "cm") == sum(held.values()) + sum(costs)
                 assert read_number(item, "n") == len(ours) <= (limit.requests or 0)
+
+    @invariant()
+    def every_quota_adds_up(self) -> None:
+        """A counter has what is held, and what ended generations used."""
+        owner = LimitOwner(level="key", id=self.principal.key_id, workspace_id="acme")
+        reading = get_items(self.stores.client, self.stores.tables.ledger, [state_key(owner)])
+        [item] = self.runner.run(reading)
+        expected: Counter[str] = Counter()
+        for hold in self.placed:
+            is_held = hold.id in read_numbers_by_name(item, "h")
+            taken = {each.name: each.taken for each in hold.quotas}
+            assert is_held == (f"q_{hold.id}" in item)
+            if is_held:
+                taken = dict(read_numbers_by_name(item, f"q_{hold.id}"))
+            expected.update(taken)
+            if not is_held:
+                use = use_of(self.runner.run(self.stores.generations.get("acme", hold.id)))
+                expected.subtract({name: use.unused(name, it) for name, it in taken.items()})
+        over = stale_counters(item, int(self.stores.clock.now))
+        for name in item:
+            if name.startswith("c_") and name not in over:
+                assert read_number(item, name) == expected[name]
 
     @invariant()
     def lots_are_part_of_the_credit(self) -> None:

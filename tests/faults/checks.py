@@ -49,6 +49,11 @@ def check_state(item: Item, findings: Findings) -> None:
         left = read_number(item, period) if period in item else limit
         findings.check(left + used == limit, f"I6: {period} has {left} left of {used}")
         findings.check(left >= 0, f"I6: {period} has {left} left")
+    for name in item:
+        if name.startswith("c_usd/month/"):
+            counted = read_number(item, name)
+            findings.check(counted == used, f"I6: a quota counts {counted} of {used}")
+            findings.counts["quotas seen"] += 1
     if read_number(item, "ld") != LIMIT:
         findings.counts["slices seen"] += 1
         return

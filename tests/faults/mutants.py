@@ -60,9 +60,15 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="state settled without condition",
-        path="stores/aws/expressions.py",
-        text='us = us + :c REMOVE h.#h",\n    "h.#h = :a",',
-        instead='us = us + :c REMOVE h.#h",\n    "h.#h = :a OR us >= :c",',
+        path="stores/keys/hold_expressions.py",
+        text='"h.#h = :a" + ("" if counters else " AND attribute_not_exists(#q)"),',
+        instead='"h.#h = :a OR us >= :c",',
+    ),
+    Mutant(
+        name="quota settled at no cost",
+        path="stores/money/ledger.py",
+        text="quotas=hold.quotas,\n                use=use,",
+        instead="quotas=hold.quotas,",
     ),
     Mutant(
         name="session settled without condition",

@@ -185,6 +185,7 @@ async def _opened(
         burst=1_000_000,
         tokens_per_minute=10**9,
         limits_nano_usd=LIMITS,
+        quotas="usd/month=1000,requests/second=100000",
     )
     each = (new, replace(new, team_id=TEAMS[0]), replace(new, team_id=TEAMS[0], member_id=MEMBER))
     keys = [

@@ -4,22 +4,31 @@ Keeps C83.
 """
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import boto3
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from tests.buckets import create_bucket
+from tests.clocks import ShiftedClock
 from tests.deployed_functions import ALPHA_KEY, FUNCTIONS
 from tests.deployment import Deployment, deployed, environment
 from tests.emulator import Function
-from tests.functional.test_batches import check_once, create
+from tests.functional.test_batches import check_once, create, records_of
+from tests.functional.test_shadows import shadowed_catalog
 from tests.iam.roles import without_batches
 from tests.ministack import ministack_command, running_ministack
+from tollgate.core.ids import IdSource
+from tollgate.core.shadows import ShadowRun
+from tollgate.stores.batches.records import DynamoLineRecords
+from tollgate.wiring.shadows import wire_shadow_store
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.nightly]
 
@@ -36,12 +45,12 @@ class Workers:
     url: str
     answers_url: str
 
-    async def start(self, name: str, timeout_s: int) -> Function:
+    async def start(self, name: str, timeout_s: int, **more: str) -> Function:
         variables = environment(self.deployment.settings, endpoint_url=self.deployment.proxy.url)
         return await self.deployment.emulator.start_function(
             name=name,
             command=[sys.executable, "-m", "awslambdaric", f"{name}.handler"],
-            env={**variables, "ALPHA_API_KEY": ALPHA_KEY},
+            env={**variables, "ALPHA_API_KEY": ALPHA_KEY, **more},
             mode="BUFFERED",
             timeout_s=timeout_s,
             routes=[],
@@ -147,6 +156,44 @@ async def test_c84_a_message_of_the_queue_answers_a_background_response(workers:
         assert (await client.responses.cancel(waiting.id)).status == "cancelled"
         assert len(await workers.messages(workers.answers_url)) == 1
         await client.responses.delete(waiting.id)
+
+
+async def test_c102_a_message_of_the_queue_runs_a_shadow_once(
+    workers: Workers, tmp_path: Path
+) -> None:
+    deployment = workers.deployment
+    caller, payer = await deployment.workspace(content_days=7), await deployment.workspace()
+    async with deployment.client(caller.inference) as client:
+        messages: Any = [{"role": "user", "content": "Say it again."}]
+        await client.chat.completions.create(model="test/echo", messages=messages)
+    [original] = await records_of(deployment, caller)
+    # The chat function has no route with a shadow, so the test makes a record and a run of its own.
+    stores, clock = deployment.stores, ShiftedClock(-60)
+    assert stores.contents is not None
+    content = await stores.contents.get(caller.id, original.id)
+    assert content is not None
+    routed = replace(
+        original, id=IdSource(clock).new_id(), trace=replace(original.trace, route="echo")
+    )
+    await DynamoLineRecords(stores.generations).decide(routed)
+    await stores.contents.keep(caller.id, routed.id, content, days=7)
+    run = ShadowRun(
+        id=f"shadow_{routed.id}",
+        workspace_id=caller.id,
+        key_id=caller.inference.id,
+        created_s=clock.now_s(),
+    )
+    await wire_shadow_store(stores, clock).create(run)
+    catalog = shadowed_catalog(deployment, tmp_path, payer)
+    function = await workers.start("batch", BATCH_TIMEOUT_S, TOLLGATE_CATALOG_FILE=str(catalog))
+    body = json.dumps({"workspace_id": caller.id, "batch_id": run.id})
+    for _ in range(2):
+        invocation = function.invoke({"Records": [{"body": body}]})
+        await invocation.finished.wait()
+        assert invocation.error is None, function.log
+    [shadow] = await records_of(deployment, payer)
+    assert shadow.shadow is not None
+    assert (shadow.outcome, shadow.shadow.generation_id) == ("ok", routed.id)
 
 
 async def test_no_function_was_refused_anything_and_only_these_wake_workers(

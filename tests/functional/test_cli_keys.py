@@ -182,3 +182,17 @@ def test_an_inference_key_is_told_to_use_a_management_key(server: LocalServer) -
     refused = run(server, "keys", "ls", TOLLGATE_KEY=server.key)
     assert refused.returncode == 1
     assert "Set TOLLGATE_KEY to a management key" in refused.stderr
+
+
+def test_c60_the_address_of_the_last_use_is_printed_where_the_key_keeps_it(
+    server: LocalServer,
+) -> None:
+    secret = printed(server, "keys", "create", "watched", "--keep-address", "last").strip()
+    assert "127.0.0.1" not in printed(server, "keys", "show", "watched")
+    with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
+        client.chat.completions.create(
+            model="test/echo", messages=[{"role": "user", "content": "now"}]
+        )
+    assert " from 127.0.0.1" in printed(server, "keys", "show", "watched")
+    printed(server, "keys", "update", "watched", "--no", "keep-address")
+    assert "127.0.0.1" not in printed(server, "keys", "show", "watched")

@@ -73,6 +73,13 @@ def test_c64_a_month_is_closed_in_a_terminal(server: LocalServer, tmp_path: Path
     page = printed(finance, "statement", "--html")
     assert page.startswith("<!doctype html>")
     assert "<script" not in page
+    file = tmp_path / "statement.pdf"
+    assert printed(finance, "statement", "--pdf", str(file)) == ""
+    assert file.read_bytes().startswith(b"%PDF-1.4")
+    mixed = run(finance, "statement", "--csv", "--pdf", str(file))
+    assert (mixed.returncode, "exclude each other" in mixed.stderr) == (2, True)
+    nowhere = run(finance, "statement", "--pdf", str(tmp_path / "missing" / "it.pdf"))
+    assert (nowhere.returncode, "cannot be written: No such file" in nowhere.stderr) == (1, True)
     wrong = run(finance, "statement", "--month", "2026-13")
     assert (wrong.returncode, "Write a month as 2026-11" in wrong.stderr) == (1, True)
 

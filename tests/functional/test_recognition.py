@@ -37,6 +37,7 @@ from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.stores import wire_stores
 
 KEY = "ocr-very-secret"
+STATED = {"training": "none", "source": "made up", "checked": RECENTLY}
 MODELS = {
     "acme/blind": model(
         endpoint("near", "blind-1"), input=("text",), context=100_000, supports=("tools",)
@@ -46,6 +47,9 @@ MODELS = {
         endpoint("near", "read-1"), input=("text", "image", "pdf"), context=100_000
     ),
     "acme/also": model(endpoint("far", "also-1"), input=("text",), context=100_000),
+    "acme/careful": model(
+        {**endpoint("near", "careful-1"), "prompt_use": STATED}, input=("text",), context=100_000
+    ),
     "acme/eyes": model(endpoint("far", "eyes-1"), input=("text", "image"), context=100_000),
 }
 SCAN = documents.scan(2)

@@ -99,7 +99,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/batches/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
-        "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
+        "${ObjectsBucket.Arn}/content/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
         "BackgroundQueue": WORKS_ON_QUEUE,

@@ -85,6 +85,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "ActivityItem": "sums",
     "ClosedDayItem": "sums",
     "GenerationItem": "records",
+    "BillsItem": "bills",
 }
 SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow", "LevelItem"}
 # Items that some code gives a time to be deleted at.
@@ -92,6 +93,7 @@ EXPIRING: Final = {
     "AnswerClaimItem",
     "DeletedResponseItem",
     "BatchItem",
+    "BillsItem",
     "JobEventItem",
     "BudgetAlertItem",
     "DeliveryItem",
@@ -158,10 +160,21 @@ def test_times_are_those_of_code_and_template(stack: Stack) -> None:
     assert row("claims")[1] == f"{KEPT_FOR_S // DAY_S} day"
     kept = Settings().record_days
     assert row("records of generations")[1] == f"`RecordRetentionDays`, {kept} days by default"
+    bills = Settings().bill_days
+    assert row("bills of generations")[1] == f"`BillRetentionDays`, {bills} days by default"
     logs = stack.parameters["LogRetentionDays"]["Default"]
     assert row("log lines")[1] == f"`LogRetentionDays`, {logs} days by default"
     assert row("alerts of budgets")[1] == f"{budgets.KEPT_S // DAY_S} days"
     assert row("provider keys")[1] == f"{int(secrets.CACHED_FOR_S) // 60} minutes in memory"
+
+
+def test_c67_bills_are_kept_as_long_as_the_parameter_says(stack: Stack) -> None:
+    parameter = stack.parameters["BillRetentionDays"]
+    (least, most) = Settings.model_fields["bill_days"].metadata
+    assert Settings().bill_days == parameter["Default"] == 400
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (least.ge, most.le)
+    told = stack.environment("RollupFunction")["TOLLGATE_BILL_DAYS"]
+    assert told == {"Ref": "BillRetentionDays"}
 
 
 def test_what_one_key_may_cost_is_computed_from_code_and_template(stack: Stack) -> None:

@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from tests.memory.session_states import MemorySessions
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
+from tollgate.core.quotas import QuotaHold
 from tollgate.core.records.audit import AuditEntry, AuditSeal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject
@@ -16,11 +18,19 @@ from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.ports.people import Member, Session, Team
-from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.account import (
+    HOLDS_MAX,
+    NEVER_S,
+    UNLIMITED,
+    KeyHoldAttempt,
+    KeyState,
+    RateState,
+)
 from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
-from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
+from tollgate.stores.rules.quotas import QuotaUse
 from tollgate.stores.rules.sweep import without_waiting
 
 
@@ -48,9 +58,13 @@ class MemoryKey(Struct):
     spent: int = 0
     holds: dict[str, int] = field(default_factory=dict)
     buckets: dict[str, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    # By hold, what it has added to counters.
+    taken: dict[str, dict[str, int]] = field(default_factory=dict)
     digest: str = ""
     old: tuple[str, str, int, int] | None = None
     used_s: dict[bool, int] = field(default_factory=dict)
+    address: tuple[str, int] | None = None
 
     def state_at(self, now_s: float) -> KeyState:
         """Return the state that admission decides by at a time."""
@@ -71,7 +85,26 @@ class MemoryKey(Struct):
             buckets=self.buckets,
             rate=self.rate,
             tokens_per_minute=UNLIMITED if tokens is None else tokens,
+            counters=self.counters,
         )
+
+    def take(self, hold_id: str, step: KeyHoldAttempt, holds: Sequence[QuotaHold]) -> None:
+        """Place a hold on the key and on its quotas."""
+        self.holds[hold_id] = step.amount_nano_usd
+        self.count(hold_id, holds)
+        self.add(-step.amount_nano_usd, bucket_names(created_s(hold_id)))
+        self.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
+
+    def count(self, hold_id: str, holds: Sequence[QuotaHold]) -> None:
+        """Add a hold to the counters of quotas."""
+        self.taken[hold_id] = {each.name: each.taken for each in holds}
+        for each in holds:
+            self.counters[each.name] = self.counters.get(each.name, 0) + each.taken
+
+    def uncount(self, hold_id: str, use: QuotaUse) -> None:
+        """Replace what a hold has added to counters by what was used."""
+        for name, amount in self.taken.pop(hold_id, {}).items():
+            self.counters[name] -= use.unused(name, amount)
 
     def add(self, amount: int, buckets: Sequence[str]) -> None:
         """Give an amount back to period buckets, or take it where it is negative."""

@@ -13,6 +13,7 @@ from tollgate.core.ids import IdSource, is_id
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.pages import Page
 from tollgate.core.principal import LimitLevel, Principal
+from tollgate.core.quotas import parse_quotas
 from tollgate.core.records.audit import Actor
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
@@ -100,8 +101,11 @@ class MemoryKeyStore:
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
             key_policy=settings.prompt_policy,
+            key_guardrails=settings.guardrails,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             answer_sharing=settings.answer_cache,
+            key_quotas=parse_quotas(settings.quotas),
+            kept_address=settings.keep_address,
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
             session_requests_max=settings.session_requests,
@@ -114,6 +118,7 @@ class MemoryKeyStore:
                     id=it.id,
                     models=it.models,
                     prompt_policy=it.prompt_policy,
+                    guardrails=it.guardrails,
                 )
                 for it in levels
             ),
@@ -131,6 +136,13 @@ class MemoryKeyStore:
         """Record the use of a key."""
         key = self._books.keys[principal.key_id]
         key.used_s[principal.old_secret] = int(self._clock.now_s())
+
+    async def note_address(self, principal: Principal, address: str | None) -> None:
+        """Record the address of a use, if the key stores it, at most every ten minutes."""
+        key, now_s = self._books.keys[principal.key_id], int(self._clock.now_s())
+        is_due = key.address is None or now_s >= key.address[1] + 600
+        if principal.kept_address is not None and address is not None and is_due:
+            key.address = (address, now_s)
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key."""
@@ -197,6 +209,7 @@ class MemoryKeyStore:
         )
         if new != old:
             key.change(new)
+            key.address = key.address if new.keep_address else None
             self._note(by, "key.change", key, before=old, after=new)
         return self._summary(key)
 
@@ -297,6 +310,10 @@ class MemoryKeyStore:
             spent_nano_usd=key.spent,
             held_nano_usd=sum(key.holds.values()),
             hold_ids=tuple(sorted(key.holds)),
+            counters=dict(key.counters),
+            read_s=int(now_s),
             last_used_s=key.used_s.get(False),
+            last_address=key.address[0] if key.address else None,
+            last_address_s=key.address[1] if key.address else None,
             old_secret=old,
         )

@@ -21,6 +21,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.keys.key_holds import KeyHoldRequest, next_hold_step
 from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
@@ -28,7 +29,6 @@ from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
     key_refused,
-    key_step,
     microseconds,
     too_many_holds,
     top_up_refusal,
@@ -45,6 +45,14 @@ from tollgate.stores.rules.audit_chain import (
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
 from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
+from tollgate.stores.rules.quotas import (
+    QuotaRequest,
+    QuotaUse,
+    refuse_top_up,
+    top_up_take,
+    topped_up,
+    use_of,
+)
 
 
 def _owner(workspace_id: str, key_id: str) -> LimitOwner:
@@ -68,43 +76,43 @@ class MemoryLedger(MemoryBudgets):
         covered: bool = False,
         tier: TierLimits | None = None,
         session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Set money aside on wallet, key and session, at once."""
         hold_id = first_id or self._ids.new_id()
         self._books.sessions_used.check(principal, session, amount_nano_usd)
-        buckets = bucket_names(created_s(hold_id))
-        now_us = microseconds(self._clock.now_s())
+        second, now_us = created_s(hold_id), microseconds(self._clock.now_s())
         key = self._books.keys.get(principal.key_id)
-        state = None
-        if key is not None:
-            state = key.state_at(now_us / 1_000_000).within(tier, created_s(hold_id))
-        step = key_step(
-            state,
-            _owner(principal.workspace_id, principal.key_id),
-            hold_id,
-            amount_nano_usd,
-            now_us=now_us,
+        wanted = KeyHoldRequest(
+            amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
+            tier=tier,
+            quotas=QuotaRequest.of(
+                principal, models, amount_nano_usd, tokens=tokens, covered=covered
+            ),
         )
-        if isinstance(step, GatewayError):
-            raise step
-        if key is None or state is None:
+        stored = None if key is None else key.state_at(now_us / 1_000_000)
+        owner = _owner(principal.workspace_id, principal.key_id)
+        found = next_hold_step(stored, owner, hold_id, wanted, now_us=now_us)
+        if isinstance(found, GatewayError):
+            raise found
+        if key is None or stored is None:
             raise key_refused()
-        turn = state.rate.take(step.form, now_us)
+        step, counted = found
+        turn = stored.within(tier, second).rate.take(step.form, now_us)
         key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
         key.used_s[principal.old_secret] = now_us // 1_000_000
-        key.holds[hold_id] = step.amount_nano_usd
-        key.add(-step.amount_nano_usd, buckets)
-        key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
+        key.take(hold_id, step, counted.holds)
         rate_limit = turn.to_limit(now_us)
-        token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
+        token_limit = key.state().token_limit(second, now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
         except GatewayError as refusal:
             refusal.rate_limit, refusal.token_limit = rate_limit, token_limit
-            self._settle_key(key, hold_id, cost=0, unused_tokens=step.tokens)
+            use = QuotaUse(requests=0)
+            self._settle_key(key, hold_id, use=use, unused_tokens=step.tokens)
             raise
         return Hold(
             id=hold_id,
@@ -113,18 +121,18 @@ class MemoryLedger(MemoryBudgets):
             shard=0,
             wallet_nano_usd=wallet_amount,
             key_nano_usd=step.amount_nano_usd,
-            key_buckets=buckets,
+            key_buckets=bucket_names(second),
             key_tokens=step.tokens,
             rate_limit=rate_limit,
             token_limit=token_limit,
             warning=find_warning(
-                key.state().within(tier, created_s(hold_id)),
-                principal.warns_from_percent,
-                created_s(hold_id),
+                key.state().within(tier, second), principal.warns_from_percent, second
             ),
             covered=covered,
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),
+            quotas=counted.holds,
+            closed_models=counted.closed_models,
         )
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
@@ -137,16 +145,22 @@ class MemoryLedger(MemoryBudgets):
         owner = _owner(hold.workspace_id, hold.key_id)
         if refusal := top_up_refusal(state, owner, hold.id, more_nano_usd, now_us=now_us):
             raise refusal
+        take = top_up_take(hold.quotas, more_nano_usd)
+        if refusal := refuse_top_up(key.counters, take, owner, hold.id):
+            raise refusal
         if wallet.available < more_nano_usd:
             raise insufficient_credits(wallet.available, more_nano_usd)
         wallet.available -= more_nano_usd
         wallet.holds[hold.id] += more_nano_usd
         key.holds[hold.id] += more_nano_usd
         key.add(-more_nano_usd, hold.key_buckets)
+        key.uncount(hold.id, QuotaUse(requests=0))
+        key.count(hold.id, topped_up(hold.quotas, more_nano_usd))
         return replace(
             hold,
             wallet_nano_usd=wallet.holds[hold.id],
             key_nano_usd=key.holds[hold.id],
+            quotas=topped_up(hold.quotas, more_nano_usd),
         )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
@@ -154,22 +168,23 @@ class MemoryLedger(MemoryBudgets):
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
         standing = self._books.records.setdefault((record.workspace_id, record.id), record)
-        self._settle_sides(hold, cost=standing.cost_nano_usd, tokens=standing.usage.total_tokens)
+        self._settle_sides(hold, use_of(standing))
         return standing
 
     async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
         """Replace a hold by the cost of several generations."""
-        self._settle_sides(hold, cost=cost_nano_usd, tokens=0)
+        self._settle_sides(hold, QuotaUse(cost_nano_usd=cost_nano_usd))
 
-    def _settle_sides(self, hold: Hold, *, cost: int, tokens: int) -> None:
+    def _settle_sides(self, hold: Hold, use: QuotaUse) -> None:
+        cost = use.cost_nano_usd
         wallet = self._books.wallets[hold.workspace_id]
         if hold.id in wallet.holds:
             wallet.available += wallet.holds.pop(hold.id) - cost
             wallet.spent += cost
-        unused_tokens = hold.key_tokens - tokens
+        unused_tokens = hold.key_tokens - use.tokens
         key = self._books.keys.get(hold.key_id)
         if key is not None:
-            self._settle_key(key, hold.id, cost=cost, unused_tokens=unused_tokens)
+            self._settle_key(key, hold.id, use=use, unused_tokens=unused_tokens)
         for level in hold.levels:
             self._books.sessions_used.settle(level, hold.id, cost)
 
@@ -201,8 +216,12 @@ class MemoryLedger(MemoryBudgets):
             case _:
                 assert_never(step)
 
-    def _settle_key(self, key: MemoryKey, hold_id: str, *, cost: int, unused_tokens: int) -> None:
+    def _settle_key(
+        self, key: MemoryKey, hold_id: str, *, use: QuotaUse, unused_tokens: int
+    ) -> None:
+        cost = use.cost_nano_usd
         if hold_id in key.holds:
+            key.uncount(hold_id, use)
             key.add(key.holds.pop(hold_id) - cost, bucket_names(created_s(hold_id)))
             key.add_tokens(unused_tokens, minute_bucket(created_s(hold_id)))
             key.spent += cost

@@ -3,6 +3,7 @@
 from tests.side_by_side.release import Release
 from tests.side_by_side.write import ACME, ECHO, ENDPOINT, SUBJECT, WRITTEN_S, Left
 from tollgate.core.clock import DAY_S
+from tollgate.core.records.activity import GenerationFilter
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 
@@ -122,3 +123,9 @@ async def _run_schedules(release: Release, left: Left) -> None:
     assert await release.administration.activity.close_due() > 0
     differences = await release.upkeep.audit.run()
     assert not differences, differences
+    # Bills are read where records may have expired.
+    release.clock.now += 40 * DAY_S
+    first_day = GenerationFilter(since_s=int(WRITTEN_S) - 3 * DAY_S, until_s=int(WRITTEN_S) - DAY_S)
+    page = await release.stores.generations.page(ACME, first_day, limit=9)
+    assert page.found
+    assert not page.unreadable

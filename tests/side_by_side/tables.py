@@ -48,13 +48,14 @@ KINDS: Final[Mapping[type, str | None]] = {
     items.StandingItem: r"core Q#.*\|.*",
     items.LoginCodeItem: None,
     items.LoginCountItem: None,
-    items.BatchItem: r"core B#.*\|[BR]#.*",
-    items.JobEventItem: r"core B#.*\|E#.*",
-    items.OpenBatchItem: r"core BATCHES\|[BR]#.*",
+    record_items.BatchItem: r"core B#.*\|[BR]#.*",
+    record_items.JobEventItem: r"core B#.*\|E#.*",
+    record_items.OpenBatchItem: r"core BATCHES\|[BR]#.*",
     items.FileItem: r"core F#.*\|F#.*",
     items.FileUsageItem: r"core F#.*\|U.*",
     record_items.ActivityItem: r"core W#.*\|A#.*",
     record_items.ClosedDayItem: r"core W#.*\|D#.*",
+    record_items.BillsItem: r"core Y#.*\|B#.*",
     record_items.GenerationItem: r"generations W#.*\|G#.*",
 }
 Contents = dict[str, Any]

@@ -65,6 +65,7 @@ _ENTRIES: Final = {
     "plan": _Entry("routing.plan", "plan", "Show the effects of a routing change, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the gateway on any host."),
     "sessions": _Entry("gateway.sessions", "sessions", "List and end the sessions of a member."),
+    "shadow": _Entry("gateway.shadow", "shadow", "Compare shadow models with the originals."),
     "spend": _Entry("gateway.spend", "spend", "Show a month's costs by model, key, day or label."),
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare an invoice with the records."),
     "statement": _Entry("gateway.statement", "statement", "Show a month's balances and usage."),

@@ -53,6 +53,11 @@ export const limitBars = (of) =>
 /** Return an amount without rounding errors of floats below a nano-dollar. */
 const toNano = (amount) => Math.max(0, Math.round(amount * 1e9) / 1e9);
 
+function quota({ unit, per, models, limit, used }) {
+  const show = unit === "usd" ? money : count;
+  return p(`${show(used)} of ${show(limit)} ${unit === "usd" ? "" : `${unit} `}per ${per}${models ? ` of ${models}` : ""}`);
+}
+
 function card(key, { mayChange, refresh }) {
   const state = key.disabled ? "disabled" : key.expires_at && new Date(key.expires_at) < new Date() ? "expired" : "active";
   const isOfSessions = key.name.startsWith("session:");
@@ -72,11 +77,13 @@ function card(key, { mayChange, refresh }) {
       ["Tier", key.tier],
       ["Rate", rate(key)],
       ["One request", key.max_cost && [money(key.max_cost), " at most"]],
+      ["Quotas", key.quotas_usage.length > 0 && key.quotas_usage.map(quota)],
       ["Reused answers", key.answer_cache && (key.answer_cache === "key" ? "of this key" : "of the workspace")],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
       ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
+      ["Last address", key.last_address],
       ["Expires", key.expires_at && moment(key.expires_at)],
       ["Old secret", key.old_secret && [key.old_secret.label, " works until ", moment(key.old_secret.expires_at)]],
     ),

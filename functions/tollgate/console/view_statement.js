@@ -26,6 +26,7 @@ export async function render({ params, signal, go }) {
         numeric("Amount, $", ([, key]) => exact(key === "usage" ? -data.usage : data[key])),
       ], ENTRIES),
       h("div", { class: "buttons" },
+        saver("Save as PDF", file("pdf")),
         saver("Save as CSV", file("csv")),
         saver("Save as a printable page", file("html"))),
       quiet("Made ", moment(data.made_at))),

@@ -23,8 +23,8 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
         raise NotImplementedError
 
     @property
-    def event_type(self) -> str:
-        """The type of the event that tells webhooks about the end of the job."""
+    def event_type(self) -> str | None:
+        """The type of the event that tells webhooks about the end of the job; None for no event."""
         raise NotImplementedError
 
     @property

@@ -13,10 +13,10 @@ Level = Literal["key", "member", "team", "session", "workspace"]
 # The source of a limit: an owner, or the request itself.
 StatedBy = Level | Literal["request"]
 # Limits count nano-dollars per period or per request, requests or tokens per minute, or concurrent
-# requests.
-LimitKind = Period | Literal["requests", "tokens", "concurrency", "max_cost"]
+# requests. `requests`, `tokens` and `usd` are also units of quotas, which state their window.
+LimitKind = Period | Literal["requests", "tokens", "concurrency", "max_cost", "usd"]
 # The kinds of limits that are amounts of money.
-MONEY_KINDS: Final[frozenset[LimitKind]] = frozenset({*get_args(Period), "max_cost"})
+MONEY_KINDS: Final[frozenset[LimitKind]] = frozenset({*get_args(Period), "max_cost", "usd"})
 # The headers with a request's cost ceiling, and with narrower limits for its session.
 MAX_COST_HEADER: Final = "x-tollgate-max-cost"
 SESSION_BUDGET_HEADER: Final = "x-tollgate-session-budget"
@@ -93,6 +93,10 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     """
     resets_s: int | None = None
     """The Unix second at which the limit resets; None if it never does."""
+    per: str | None = None
+    """The window of a quota; None for other limits."""
+    models: str | None = None
+    """Glob of the models that a quota counts; None for all."""
 
 
 class LimitOwner(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 from tollgate.core.prompt_policy import PromptPolicy, parse_policy
+from tollgate.core.quotas import Quota
 
 # The label that names the member of a key, or the member for whom a key that belongs to nobody is
 # used.
@@ -25,6 +26,13 @@ UsageOn = Literal["finish", "frame"]
 # The keys whose identical requests may get the same answer: this key, or those of its workspace
 # that share answers as well.
 AnswerSharing = Literal["key", "workspace"]
+# The network addresses of a key's callers that are stored.
+KeptAddress = Literal["last"]
+
+
+def parse_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in a list that commas separate."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 class LimitLevel(Struct, frozen=True, kw_only=True):
@@ -40,6 +48,8 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     """The number of slices over which the level's state is spread."""
     prompt_policy: str | None = None
     """The level's prompt policy; None for none."""
+    guardrails: str | None = None
+    """Names of guardrails for the level's requests, separated by commas; None for none."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -82,12 +92,18 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The requests of one session; None for no limit."""
     answer_sharing: AnswerSharing | None = None
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
+    key_quotas: tuple[Quota, ...] = ()
+    """The key's limits per window, for all models or some."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
+    kept_address: KeptAddress | None = None
+    """The addresses of callers that are stored; None for none."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
-    work_policy: PromptPolicy | None = None
-    """The prompt policy of the request on whose behalf the gateway calls another model."""
+    key_guardrails: str | None = None
+    """Names of guardrails for the key's requests, separated by commas; None for none."""
+    work_policies: tuple[PromptPolicy, ...] = ()
+    """The prompt policies of the request on whose behalf the gateway calls another model."""
     session: bool = False
     """True if the caller signed in, in which case `role` is the member's role."""
 
@@ -95,8 +111,18 @@ class Principal(Struct, frozen=True, kw_only=True):
     def prompt_policies(self) -> tuple[PromptPolicy, ...]:
         """The prompt policies of the levels and the key, all of which apply."""
         of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
-        policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
+        policies = (*of_levels, parse_policy(self.key_policy, "key"), *self.work_policies)
         return tuple(each for each in policies if each is not None)
+
+    def policies_on_behalf(self, stated: PromptPolicy | None) -> tuple[PromptPolicy, ...]:
+        """Return the `work_policies` of a caller whose request states a policy, or none."""
+        return self.work_policies if stated is None else (*self.work_policies, stated)
+
+    @property
+    def guardrails(self) -> frozenset[str]:
+        """The guardrails that the levels and the key add to those of `routing.yaml`."""
+        stated = (*(each.guardrails for each in self.levels), self.key_guardrails)
+        return frozenset(name for each in stated for name in parse_names(each))
 
     @property
     def owner(self) -> str | None:

@@ -76,6 +76,23 @@ class PromptPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return region == _GEOGRAPHY and allowed.issuperset(EU)
 
 
+class UnmetPolicy(Struct, frozen=True, kw_only=True):
+    """A demand that a service is not known to meet, and the owner of the policy."""
+
+    demand: str
+    owner: PolicyOwner
+
+
+def find_unmet(
+    policies: Collection[PromptPolicy], use: PromptUse, countries: Collection[str]
+) -> UnmetPolicy | None:
+    """Return the first demand that a service is not known to meet; None if it meets all."""
+    for policy in policies:
+        if demand := policy.refuse(use, "", countries):
+            return UnmetPolicy(demand=demand, owner=policy.owner)
+    return None
+
+
 def parse_policy(text: str | None, owner: PolicyOwner) -> PromptPolicy | None:
     """Return the policy that a setting states as `eu,CH,no_training,no_retention`; None without.
 

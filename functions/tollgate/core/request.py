@@ -7,6 +7,7 @@ from typing import ClassVar, Final, Literal
 
 from msgspec import Struct, field
 
+from tollgate.core.compaction import Compaction
 from tollgate.core.content import (
     Audio,
     CacheMark,
@@ -285,6 +286,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     guided: JsonObject = field(default_factory=dict)
     """Fields for servers like vLLM (guided decoding, chat templates), passed on unchanged."""
     native: NativeOptions | None = None
+    compaction: Compaction | None = None
     output: frozenset[OutputModality] = frozenset({"text"})
     """The kinds of content that the caller wants in the answer."""
     prompt_cache_key: str | None = None
@@ -366,12 +368,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def needs(self) -> frozenset[Need]:
         """The features that a provider's format must support to serve the request."""
         wanted: set[Need] = set()
-        if (
-            self.tools
-            or self.server_tools
-            or self.output_format
-            or not all(map(_is_one_text, self.conversations))
-        ):
+        is_plain = all(map(_is_one_text, self.conversations))
+        if self.tools or self.server_tools or self.output_format or not is_plain:
             wanted.add("conversation")
         if self.echo:
             wanted.add("echo")

@@ -27,6 +27,7 @@ from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.head_start import HeadStart
 from tollgate.engine.meter import Meter
+from tollgate.engine.replies.provider_compaction import let_provider_compact
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
@@ -116,12 +117,13 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     if has_documents:
         call = replace(call, is_large=True)
     computations = gateway.computations(call)
-    media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     planner_input, plan = await _plan(gateway, call, rounds)
+    call = let_provider_compact(call, plan)
+    media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     guards: tuple[BoundedGuard, ...] = ()
-    if gateway.planner.catalog.guardrails:
+    if gateway.planner.catalog.guardrails or call.principal.guardrails:
         guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
         guards, plan = await computations.run(guard)
     caching: AnswerCaching | None = None
@@ -335,6 +337,7 @@ async def _hold(
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
         session=call.session,
+        models=plan.models,
         meanwhile=meanwhile,
     )
     try:
@@ -356,7 +359,7 @@ async def _hold_and_order(
         measuring = gateway.cooldowns.find_speeds(plan.endpoint_ids)
         hold, resting, speeds = await asyncio.gather(holding, finding, measuring)
         plan = plan.fastest_first(speeds)
-    return hold, plan.resting_last(resting)
+    return hold, plan.without_models(hold.closed_models).resting_last(resting)
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:

@@ -3,6 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.compaction import Compacted
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import ParsedCall, RecordPacker, RecordWindow
 from tollgate.routing.planning.catalog import Catalog
@@ -48,5 +49,5 @@ class _PresetWindow(Struct, frozen=True):
     def ask(self) -> GenerationRequest:
         return self.window.ask()
 
-    def resume(self, record: str) -> GenerationRequest:
-        return complete_request(self.catalog, self.window.resume(record)).request
+    def resume(self, compacted: Compacted) -> GenerationRequest:
+        return complete_request(self.catalog, self.window.resume(compacted)).request

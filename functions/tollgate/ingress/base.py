@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, Self
 from msgspec import Struct, field
 from typing_extensions import override
 
+from tollgate.core.compaction import Compacted
 from tollgate.core.content import FileReference, MediaUrl, Provenance
 
 # msgspec decodes stored answers into this type, so it must be imported at run time.
@@ -57,14 +58,14 @@ class Seal(Protocol):
 
 
 class RecordPacker(Protocol):
-    """Packs a model's record of a conversation into a compaction item."""
+    """Packs a compacted conversation into a compaction item."""
 
     @property
     def kept(self) -> Sequence[JsonObject]:
         """The items of the conversation that compaction keeps unchanged."""
 
-    def pack(self, record: str, generation_id: str) -> Provenance:
-        """Return the compaction item with the record from a generation."""
+    def pack(self, compacted: Compacted, generation_id: str) -> Provenance:
+        """Return the compaction item with the result of a generation."""
 
 
 class RecordWindow(Protocol):
@@ -76,13 +77,13 @@ class RecordWindow(Protocol):
 
     @property
     def packer(self) -> RecordPacker:
-        """The packer of the record."""
+        """The packer of the compacted items."""
 
     def ask(self) -> GenerationRequest:
-        """Return the request that asks the model for the record."""
+        """Return the request that asks for the compaction."""
 
-    def resume(self, record: str) -> GenerationRequest:
-        """Return the request for the answer, with the record in place of the compacted items."""
+    def resume(self, compacted: Compacted) -> GenerationRequest:
+        """Return the request for the answer, with the result in place of the compacted items."""
 
 
 class ParsedWork(Struct, frozen=True, kw_only=True):
@@ -121,7 +122,7 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
 
     request: GenerationRequest
     compacts: RecordPacker | None = None
-    """Packs the answer if it is the record of a conversation."""
+    """Packs the answer if it is a compacted conversation."""
     window: RecordWindow | None = None
     """The rule for compacting the conversation before the answer; None for no compaction."""
     usage_on: UsageOn | None = None

@@ -157,6 +157,7 @@ def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
             "limit": float(usd(limit.limit)) if in_usd else limit.limit,
             "remaining": float(usd(limit.remaining)) if in_usd else limit.remaining,
             "resets_at": None if resets is None else f"{resets:%Y-%m-%dT%H:%M:%SZ}",
+            **({} if limit.per is None else {"per": limit.per, "models": limit.models}),
         }
     }
 

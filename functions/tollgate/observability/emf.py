@@ -32,6 +32,7 @@ ERRORS: Final = Metric("Errors", "Count")
 PROVIDERS_FAILED: Final = Metric("ProvidersFailed", "Count")
 FALLBACKS: Final = Metric("Fallbacks", "Count")
 ANSWERS_REUSED: Final = Metric("AnswersReused", "Count")
+SHADOW_ANSWERS: Final = Metric("Shadows", "Count")
 COST: Final = Metric("CostNanoUsd", "None")
 DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
@@ -60,6 +61,8 @@ def measure(record: GenerationRecord) -> Mapping[Metric, int]:
         values[FIRST_TOKEN] = record.first_token_ms
     if record.reused is not None:
         values[ANSWERS_REUSED] = 1
+    if record.shadow is not None:
+        values[SHADOW_ANSWERS] = 1
     return values
 
 
@@ -69,13 +72,14 @@ class EmbeddedMetrics:
     def __init__(self, namespace: str, clock: Clock) -> None:
         self._namespace = namespace
         self._clock = clock
-        self._of_generations: dict[tuple[bool, bool, bool], list[JsonValue]] = {}
-        """Cached directives for generations, by (has a first token, is reused, has a provider)."""
+        self._of_generations: dict[tuple[bool, ...], list[JsonValue]] = {}
+        """Cached directives for generations, by the metrics and dimensions that only some have."""
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the log fields with a generation's metrics, in total and for its provider."""
         values = measure(record)
-        form = (FIRST_TOKEN in values, ANSWERS_REUSED in values, record.provider is not None)
+        rare = (FIRST_TOKEN, ANSWERS_REUSED, SHADOW_ANSWERS)
+        form = (*(metric in values for metric in rare), record.provider is not None)
         directives = self._of_generations.get(form)
         if directives is None:
             directives = [self._directive(values, _OF_ALL)]

@@ -197,6 +197,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
             f"{each.guardrail}.{each.stage}": each.verdict for each in record.judgements
         },
         "reused_generation": record.reused.generation_id if record.reused else None,
+        "shadow_of": record.shadow.generation_id if record.shadow else None,
         "outcome": record.outcome,
         "error": record.error,
         "finish_reason": record.finish,

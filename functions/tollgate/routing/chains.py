@@ -18,6 +18,7 @@ from tollgate.routing.scalars import (
     MODEL_SLUG,
     Dollars,
     Domains,
+    Id,
     ModelSlug,
     Percent,
     Seconds,
@@ -189,6 +190,24 @@ class CacheSection(Strict):
     """Price of a reused answer, in percent of the answer's own cost."""
 
 
+class ShadowSection(Strict):
+    """Model that also gets some of a route's requests, for comparison, at the operator's cost.
+
+    Callers neither get its answers nor wait for them. Only keys with `content_days` take part.
+    """
+
+    model: ModelSlug
+    """Chat model whose answers are compared."""
+    share: Annotated[int, Field(ge=1, le=100)]
+    """Requests that the model gets, in percent, drawn by session or request."""
+    workspace: Id
+    """Id of the workspace that pays and has the records."""
+    key_id: Id
+    """Id of the key in this workspace under which the model is called, within the key's limits."""
+    judge: ModelSlug | None = None
+    """Slug of a chat model that compares both answers, at the cost of the same key."""
+
+
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
@@ -211,11 +230,19 @@ class RouteSection(
     server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(default={})
     """Domains for server tools on this route, by tool."""
     cache: CacheSection | None = None
+    shadow: ShadowSection | None = None
 
     @model_validator(mode="after")
     def _either_steps_or_rules(self) -> Self:
         if (self.steps is None) == (self.rules is None):
             raise ValueError("must have either try or rules")
+        return self
+
+    @model_validator(mode="after")
+    def _guards_its_shadow(self) -> Self:
+        # The guardrail of Bedrock judges a prompt only where Bedrock serves it.
+        if self.guardrail is not None and self.shadow is not None:
+            raise ValueError("must not have both guardrail and shadow")
         return self
 
     @property

@@ -5,13 +5,12 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
-from tollgate.routing.scalars import ModelSlug, Name, RunSeconds, Slug, Strict
+from tollgate.routing.scalars import Id, ModelSlug, Name, RunSeconds, Slug, Strict
 
 # Texts of a conversation that a guardrail can judge.
 JudgedStage = Literal["input", "output", "tool_arguments", "tool_results"]
 Finding = Literal["card_number", "email", "iban", "secret"]
 
-_Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$", max_length=128)]
 _Word = Annotated[str, StringConstraints(pattern=r"^[a-z]+$", max_length=32)]
 
 
@@ -51,23 +50,18 @@ class JudgeSection(Strict):
     """Limit of the verdict in tokens."""
 
 
-class AppliesToSection(Strict, json_schema_extra={"minProperties": 1}):
-    """Requests that a guardrail applies to; one match is enough."""
+class AppliesToSection(Strict):
+    """Requests that a guardrail applies to; one match is enough. If empty, it applies only to keys,
+    members and teams whose setting `guardrails` names it."""
 
     routes: Annotated[tuple[Name, ...], Field(max_length=256)] = ()
     """Routes that a request names, also by an alias."""
     key_tiers: Annotated[tuple[Slug, ...], Field(max_length=64)] = ()
     """Tiers of keys."""
-    teams: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
+    teams: Annotated[tuple[Id, ...], Field(max_length=256)] = ()
     """Ids of teams, as in `GET /teams`."""
-    keys: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
+    keys: Annotated[tuple[Id, ...], Field(max_length=256)] = ()
     """Ids of keys, as in `GET /keys`."""
-
-    @model_validator(mode="after")
-    def _names_something(self) -> Self:
-        if not (self.routes or self.key_tiers or self.teams or self.keys):
-            raise ValueError("must name a route, tier, team or key, or be left out")
-        return self
 
 
 class GuardSection(

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct
 from pydantic import Field, StringConstraints
 
+from tollgate.routing.prompt_use_sections import EngineUseSection
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,
@@ -68,7 +69,7 @@ class OcrPriceSection(Strict):
     """Day on which the source was read."""
 
 
-class OcrSection(Strict):
+class OcrSection(EngineUseSection):
     """OCR of scanned pages by a paid service, for models without image input."""
 
     engine: OcrEngine

@@ -14,7 +14,7 @@ from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.prompt_policy import UNSTATED, PromptUse, Training
+from tollgate.core.prompt_policy import UNSTATED
 from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.service_tiers import PricedTier
 from tollgate.core.work.kinds import WorkKind
@@ -28,6 +28,7 @@ from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsS
 from tollgate.routing.lifecycle import EndSection, SuccessionSection
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
+from tollgate.routing.prompt_use_sections import PromptUseSection
 from tollgate.routing.scalars import (
     BaseUrl,
     Country,
@@ -64,25 +65,6 @@ class BillingSection(Strict):
     maximum cost."""
     credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Decimal(1)
     """Credits that callers see for one dollar."""
-
-
-class PromptUseSection(Strict):
-    """Use that a provider makes of prompts, as its own pages state it. What they do not state meets
-    no prompt policy."""
-
-    training: Training | None = None
-    """`none` if prompts are not used for training unless you agree."""
-    retention_days: Annotated[int, Field(ge=0, le=36_500)] | None = None
-    """Longest time for which prompts are stored, also to find abuse; 0 if they are not stored."""
-    source: Sentence
-    """Page of the provider."""
-    checked: Day
-    """Day on which the page was last read."""
-
-    @property
-    def use(self) -> PromptUse:
-        """Return the use in the type that the planner reads."""
-        return PromptUse(training=self.training, retention_days=self.retention_days)
 
 
 class ProviderSection(Strict):

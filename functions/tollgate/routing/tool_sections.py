@@ -7,6 +7,7 @@ from msgspec import Struct
 from pydantic import Field, StringConstraints
 
 from tollgate.core.addresses import DomainRules
+from tollgate.routing.prompt_use_sections import EngineUseSection
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,
@@ -76,7 +77,7 @@ class _WebSection(Strict):
         return DomainRules(allowed=self.allowed_domains, blocked=self.blocked_domains)
 
 
-class WebSearchSection(_WebSection):
+class WebSearchSection(_WebSection, EngineUseSection):
     """A tool that searches the web through a search engine, through the model's
     provider, or both.
     """

@@ -7,9 +7,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.middleware import Middleware
-from starlette.responses import Response
 from starlette.routing import Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope
 from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
@@ -35,11 +34,11 @@ from tollgate.engine.replies.sink import (
 )
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
-from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
-from tollgate.stores.ports.batches import BackgroundServices
+from tollgate.stores.ports.batches import BackgroundServices, ShadowServices
+from tollgate.web.generation.endpoints import ByPath, LazyCounting
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -49,7 +48,7 @@ from tollgate.web.generation.entrance import (
 )
 from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.http.cors import WebLimits, cors
-from tollgate.web.http.paths import CanonicalPath, no_route
+from tollgate.web.http.paths import CanonicalPath
 from tollgate.web.http.reply import AsgiReply, unless_gone
 from tollgate.web.http.request_id import (
     RequestIds,
@@ -68,6 +67,10 @@ _STORING_SINK: Final = DottedName[Callable[..., EventSink]](
     "tollgate.web.records.response_storage:StoringSink"
 )
 
+ShadowSource = Callable[[], ShadowServices | None]
+_SHADOW_SINK: Final = DottedName[Callable[..., EventSink]](
+    "tollgate.web.shadows.sending:shadow_sink"
+)
 BackgroundSource = Callable[[], BackgroundServices | None]
 _START_BACKGROUND: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
     "tollgate.web.background.starting:start_background"
@@ -84,13 +87,14 @@ def chat_app(
     responses: ContentLog | None = None,
     seals: SealKeys | None = None,
     background: BackgroundSource | None = None,
+    shadows: ShadowSource | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it, the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
     may refer to. `seals` has the keys that seal compacted conversations, and `background` returns
-    the stores of responses that workers answer, or None.
+    the stores of responses that workers answer, or None, as `shadows` does for shadow runs.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -108,15 +112,16 @@ def chat_app(
             answers=answers,
             contents=contents,
             background=background if format_ is RESPONSES else None,
+            shadows=shadows,
         )
         if format_.alias is not None:
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
-            endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
+            endpoints[format_.counting.path] = LazyCounting(format_, entrance)
     # A bare router is enough, because each endpoint handles all of its failures.
     return Router(
         redirect_slashes=False,
-        default=_ByPath(endpoints),
+        default=ByPath(endpoints),
         middleware=[
             *source_address(limits),
             *unknown_callers(limits, services.clock),
@@ -125,41 +130,6 @@ def chat_app(
             cors(limits),
         ],
     )
-
-
-class _ByPath:
-    """Passes a request on to the endpoint for its path; no path has variables."""
-
-    def __init__(self, endpoints: Mapping[str, ASGIApp]) -> None:
-        self._endpoints = endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" else None
-        await (endpoint or _reply_not_found)(scope, receive, send)
-
-
-async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse an unknown path with an error in the envelope of the API routes."""
-    rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
-    response = Response(rendered.body, rendered.status, dict(rendered.headers))
-    await response(scope, receive, send)
-
-
-class _LazyCounting:
-    """An endpoint that counts tokens, imported at the first request for a count."""
-
-    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
-        self._format = format_
-        self._entrance = entrance
-        self._endpoint: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._endpoint is None:
-            # Imported here because most processes never serve a count.
-            from tollgate.web.generation.token_counts import CountEndpoint
-
-            self._endpoint = CountEndpoint(self._format, self._entrance)
-        await self._endpoint(scope, receive, send)
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):
@@ -181,9 +151,11 @@ class MeteredEndpoint(FormatEndpoint):
         answers: AnswerStore | None,
         contents: ContentLog | None,
         background: BackgroundSource | None = None,
+        shadows: ShadowSource | None = None,
     ) -> None:
         super().__init__(format_, entrance)
         self._background = background
+        self._shadows = shadows
         self._answers = answers
         self._contents = contents
 
@@ -319,7 +291,18 @@ class MeteredEndpoint(FormatEndpoint):
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway, around = admitted.call, admitted.gateway, self._storing(admitted)
         sink = reply_sink(gateway, reply, self._ingress, call.parsed, around=around)
-        return self.logging_sink(sink, gateway, call, admitted.body)
+        return self._shadowing(self.logging_sink(sink, gateway, call, admitted.body), gateway, call)
+
+    def _shadowing(self, sink: EventSink, gateway: Gateway, call: Call) -> EventSink:
+        """Return a sink that also hands a drawn request to the shadow of its route."""
+        if self._contents is None or self._shadows is None or call.principal.content_days is None:
+            return sink
+        route = gateway.planner.route_of(call.parsed.request.model)
+        shadow = None if route is None else gateway.planner.catalog.routes[route].shadow
+        services = None if shadow is None else self._shadows()
+        if services is None:
+            return sink
+        return _SHADOW_SINK()(sink, gateway, call, services, route=route, shadow=shadow)
 
     def logging_sink(self, sink: EventSink, gateway: Gateway, call: Call, body: bytes) -> EventSink:
         """Return a sink that also stores the content, if the caller's key opts in."""

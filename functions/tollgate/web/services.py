@@ -217,6 +217,7 @@ class Services(Struct, frozen=True, kw_only=True):
             self.check_operator(principal)
         if access.notes_use:
             await self.keys.note_use(principal)
+            await self.keys.note_address(principal, source)
         return principal
 
     def is_operator(self, principal: Principal) -> bool:

@@ -18,6 +18,7 @@ from tollgate.stores.money.ledger import DynamoLedger
 from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.answer_cache import ObjectAnswerCache
+from tollgate.stores.records.bills import DynamoBillStore
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
@@ -81,8 +82,13 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     states = KeyStates(client, tables.ledger, clock)
     objects = wire_objects(settings, clock)
     publications = PublicationStore(client, tables.core, objects, clock=clock)
+    bills = (
+        DynamoBillStore(client, tables.core, retention_s=settings.bill_days * DAY_S, clock=clock)
+        if settings.bill_days > settings.record_days
+        else None
+    )
     generations = DynamoGenerationStore(
-        client, tables.generations, retention_s=settings.record_days * DAY_S
+        client, tables.generations, retention_s=settings.record_days * DAY_S, bills=bills
     )
     answers = answer_cache = contents = responses = named_files = None
     if objects is not None:

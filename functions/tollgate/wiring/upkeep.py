@@ -11,6 +11,7 @@ from tollgate.core.batches import Batch
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
+from tollgate.core.shadows import ShadowRun
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
@@ -33,6 +34,7 @@ from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.background import wire_background_queue, wire_background_store
 from tollgate.wiring.batch_stores import wire_batch_queue, wire_batch_store
+from tollgate.wiring.shadows import wire_shadow_store
 from tollgate.wiring.stores import Stores
 from tollgate.wiring.webhook_secrets import wire_sealer
 
@@ -46,6 +48,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     """None in a deployment without a bucket or a folder."""
     open_batches: OpenJobs[Batch]
     open_background: OpenJobs[BackgroundResponse]
+    open_shadows: OpenJobs[ShadowRun]
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -55,6 +58,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
         await self.secrets.close()
         await self.open_batches.aclose()
         await self.open_background.aclose()
+        await self.open_shadows.aclose()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -96,6 +100,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         open_batches=OpenJobs(batches, wire_batch_queue(settings, clock)),
         open_background=OpenJobs(
             wire_background_store(stores, clock), wire_background_queue(settings, clock)
+        ),
+        open_shadows=OpenJobs(
+            wire_shadow_store(stores, clock), wire_background_queue(settings, clock)
         ),
         audit=Audit(
             client,

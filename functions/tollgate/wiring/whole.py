@@ -11,7 +11,6 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.reading.child_reader import ChildReader
 from tollgate.settings import Settings
-from tollgate.stores.ports.batches import BatchQueue
 from tollgate.web.api_app import api_app
 from tollgate.web.generation.entrance import Gateways
 from tollgate.web.local_app import LocalApp, local_uploads_app
@@ -21,8 +20,10 @@ from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.background import wire_background
 from tollgate.wiring.files import Files
 from tollgate.wiring.generation import Upstream, wire_chat_app
+from tollgate.wiring.jobs import JobPollings
 from tollgate.wiring.observation import wire_web_limits
 from tollgate.wiring.services import wire_services
+from tollgate.wiring.shadows import wire_shadows
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
 
@@ -62,20 +63,19 @@ def wire_whole_app(
     *,
     upstream: Upstream,
     files: Files | None,
-    batch_queue: BatchQueue | None = None,
-    background_queue: BatchQueue | None = None,
+    jobs: JobPollings | None = None,
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
     """Return one app with the routes of all functions, as behind API Gateway."""
-    limits = wire_web_limits(settings)
+    limits, jobs = wire_web_limits(settings), jobs or JobPollings()
     administration = wire_administration(settings, stores, clock)
     services = wire_services(
         stores,
         administration,
         catalogs,
         files=files,
-        batch_queue=batch_queue,
+        batch_queue=jobs.batches,
         clock=clock,
         journal=journal,
         find_missing_key=upstream.registry.find_missing_key,
@@ -84,7 +84,8 @@ def wire_whole_app(
         stores,
         gateways,
         limits,
-        background=lambda: wire_background(stores, background_queue, clock),
+        background=lambda: wire_background(stores, jobs.responses, clock),
+        shadows=lambda: wire_shadows(stores, jobs.shadows, clock),
         clock=clock,
         journal=journal,
     )

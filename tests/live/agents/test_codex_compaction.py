@@ -1,4 +1,4 @@
-"""Codex compacts its conversation three times and finishes its task, on rows that cannot compact.
+"""Codex compacts its conversation three times and finishes its task, by a model or a provider.
 
 Codex sends a trigger if its provider is named OpenAI.
 Keeps C75.
@@ -14,7 +14,7 @@ import pytest
 
 from tests.live.agents.scripts import DONE, Row
 from tests.live.agents.test_codex import codex, config, serving, work
-from tests.upstream import converse_events, messages_events, openai_chunks
+from tests.upstream import converse_events, messages_events, openai_chunks, responses_events
 from tests.upstream.server import Script
 
 pytestmark = pytest.mark.client("npm:@openai/codex", "responses")
@@ -94,6 +94,21 @@ def in_converse(turn: Turn, place: int) -> list[bytes]:
     ]
 
 
+def by_openai(turn: Turn, place: int) -> Script:
+    events, usage = responses_events, responses_events.usage(turn.prompt)
+    if turn.words and turn.words != DONE:
+        item = {"type": "compaction", "id": f"cmp_{place}", "encrypted_content": turn.words}
+        content = {"id": "resp_c", "object": "response.compaction", "created_at": 1}
+        body = json.dumps({**content, "output": [item], "usage": usage}).encode()
+        return Script(headers={"content-type": "application/json"}, chunks=[body])
+    item = events.message(turn.words)
+    if turn.command:
+        arguments = json.dumps({"cmd": turn.command})
+        item = events.call(arguments, f"call_{place}", "exec_command")
+    frames = [events.created(), events.done(item), events.completed(item, usage=usage)]
+    return Script(headers={"content-type": "text/event-stream"}, chunks=frames)
+
+
 def row(name: str, provider: str, write: Callable[[Turn, int], list[bytes]], **fields: Any) -> Row:
     stream = "application/vnd.amazon.eventstream" if write is in_converse else "text/event-stream"
 
@@ -142,3 +157,35 @@ async def test_c75_codex_compacts_three_times_and_finishes(row: Row, tmp_path: P
     assert RECORD.format(2) in bodies[4]
     assert RECORD.format(3) in bodies[6]
     assert all("Write one.txt and two.txt." in body for body in bodies)
+
+
+async def test_c75_codex_goes_on_from_what_its_provider_compacted(tmp_path: Path) -> None:
+    program = codex()
+    folder = tmp_path / "work"
+    folder.mkdir()
+    own = Row(
+        name="openai_responses",
+        provider="codec: openai_responses",
+        dialect="compacts: true, developer_role: true",
+        turns=lambda: [by_openai(turn, place) for place, turn in enumerate(TURNS)],
+        sealed=lambda body: True,
+    )
+    async with serving(own, tmp_path) as (upstream, server):
+        upstream.enqueue(*own.turns())
+        config(tmp_path / "home", server.base_url, server.key, name="OpenAI", limit=LIMIT)
+        status, printed = await work(program, folder, tmp_path / "home")
+    assert status == 0, printed
+    assert DONE in printed
+    assert (folder / "three.txt").read_text() == "onetwo"
+    paths = [received.path.removeprefix("/v1") for received in upstream.received]
+    assert paths == ["/responses", "/responses/compact"] * 3 + ["/responses"]
+    read = [
+        [
+            each["encrypted_content"]
+            for each in received.json["input"]
+            if each.get("encrypted_content")
+        ]
+        for received in upstream.received
+    ]
+    first, second, third = ([RECORD.format(number)] for number in (1, 2, 3))
+    assert read == [[], [], first, first, second, second, third]

@@ -6,6 +6,7 @@ Keeps C75.
 import json
 from typing import Any
 
+from tollgate.core.compaction import Compacted
 from tollgate.core.content import Text
 from tollgate.ingress.responses.compaction import KEPT_BYTES_MAX, begin_compaction, open_input
 from tollgate.ingress.responses.parse import parse_response_object
@@ -56,7 +57,7 @@ def test_c75_the_size_of_a_request_counts_what_its_item_adds() -> None:
     asked = {"model": "m", "input": [user("old" * 99), user("new"), TRIGGER]}
     compacts = parse_response_object(asked, {}, size_bytes=1, seal=SEAL).compacts
     assert compacts is not None
-    packed = compacts.pack("record", "gen-1").data or ""
+    packed = compacts.pack(Compacted(record="record"), "gen-1").data or ""
     items = [{"type": "compaction", "encrypted_content": packed}] * 9
     body = {"model": "m", "input": items}
     request = parse_response_object(body, {}, size_bytes=len(json.dumps(body)), seal=SEAL).request

@@ -79,6 +79,23 @@ async def test_c75_claudes_own_compaction_passes_both_ways(stream: bool) -> None
     assert upstream["messages"][1]["content"] == [BLOCK]
 
 
+async def test_c75_other_models_go_on_from_the_text_of_claudes_compaction() -> None:
+    home = await house()
+    reply = await ask(
+        home,
+        [
+            {"role": "user", "content": "Draw a bridge."},
+            {"role": "assistant", "content": [BLOCK, {"type": "text", "text": "Done."}]},
+            {"role": "user", "content": "Longer."},
+        ],
+        stream=False,
+    )
+    assert reply.status == 200, reply.body
+    upstream: Any = home.near.requests[0].body
+    assert upstream["messages"][1]["content"] == "Goal: a bridge.Done."
+    assert "messages[].reasoning_details" in reply.headers["x-tollgate-adapted"]
+
+
 async def test_c75_on_other_models_the_edits_are_named() -> None:
     home = await house()
     reply = await ask(home, [{"role": "user", "content": "Draw a bridge."}], stream=False)

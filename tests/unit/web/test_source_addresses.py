@@ -101,6 +101,23 @@ async def test_c60_a_forwarded_address_counts_only_from_a_trusted_proxy(
     assert (reply.status == 200) is admitted, reply.body
 
 
+@pytest.mark.parametrize("chat", [False, True])
+async def test_c60_the_address_of_the_last_use_is_shown_where_the_key_keeps_it(chat: bool) -> None:
+    call = await api()
+    doors = Doors(call, ("10.0.0.0/8",))
+    for number, (kept, shown) in enumerate(((None, None), ("last", HERE))):
+        made = {"name": f"key {number}", "keep_address": kept}
+        created = (await call("POST", "/v1/keys", key=call.management, content=made)).json
+        await doors.ask(created["key"], PROXY, forwarded=HERE, chat=chat)
+        path = f"/v1/keys/{created['data']['id']}"
+        data = (await call("GET", path, key=call.management)).json["data"]
+        assert (data["keep_address"], data["last_address"]) == (kept, shown)
+        assert (data["last_address_at"] is None) is (shown is None)
+    wrong = {"name": "n", "keep_address": "all"}
+    reply = await call("POST", "/v1/keys", key=call.management, content=wrong)
+    assert (reply.status, reply.error["param"]) == (400, "keep_address")
+
+
 async def test_c60_malformed_networks_are_refused_by_the_routes() -> None:
     call = await api()
     for method, path, body in (

@@ -9,12 +9,28 @@ import re
 from decimal import Decimal
 from html.parser import HTMLParser
 
+import pypdfium2
 import pytest
 from msgspec.structs import replace
 
 from tests.unit.web.routes import GENERATION_ID, WORKSPACE
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
+from tollgate.core.files.media_types import ASCII_PDF
+from tollgate.core.money.statement import Statement, StatementLine, UsageGroup
+from tollgate.web.money.statement_pdf import statement_pdf
+from tollgate.web.money.statement_routes import statement_format
 
+STATEMENT = Statement(
+    workspace_id="acme",
+    month="2026-11",
+    since_s=0,
+    until_s=1,
+    made_s=1_795_264_201,
+    final=True,
+    opening_nano_usd=0,
+    entries_nano_usd={},
+    lines=(),
+)
 HOSTILE = "<script>alert('x')</script>&\"'"
 PATH = "/v1/statement"
 
@@ -104,6 +120,83 @@ async def test_c64_the_style_of_a_page_is_the_one_that_its_policy_names() -> Non
     [style] = re.findall(r"<style>(.*?)</style>", reply.body.decode(), re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"'sha256-{digest}'" in reply.headers["content-security-policy"]
+
+
+async def test_c64_a_pdf_has_the_amounts_of_the_csv_and_the_same_bytes_each_time() -> None:
+    them = await billed()
+    replies = [await them.ask("acme read", "GET", f"{PATH}?format=pdf", None) for _ in range(2)]
+    assert replies[0].headers["content-type"] == ASCII_PDF
+    assert replies[0].body == replies[1].body
+    assert replies[0].body.isascii()
+    assert await statement_format(None, "application/pdf") == "pdf"
+    [page] = pages_of(replies[0].body)
+    reply = await them.ask("acme read", "GET", f"{PATH}?format=csv", None)
+    rows = list(csv.DictReader(io.StringIO(reply.body.decode())))
+    shown = {row["type"]: Decimal(row["amount"]) for row in rows}
+    balance = dict(re.findall(r"^(\w[\w ]+?) (-?[\d,.]+)$", page, re.MULTILINE))
+    assert {name: Decimal(text.replace(",", "")) for name, text in balance.items()} == {
+        "Opening balance": shown["opening_balance"],
+        "Credit granted": shown["grant"],
+        "Refunds": Decimal("0.00003"),
+        "Usage": Decimal("-0.00006"),
+        "Balance so far": shown["closing_balance_open"],
+    }
+    lines = page.splitlines()
+    [line] = [number for number, text in enumerate(lines) if text.startswith("<script>alert('x')")]
+    assert lines[line].split()[-3:] == ["0.00006", "0.00003", "0.00003"]
+    # In a font of fixed width, lines of one length have their figures below each other.
+    drawn = re.findall(rb"^\((.*)\) '$", replies[0].body, re.MULTILINE)
+    table = [text.replace(b"\\", b"") for text in drawn if re.match(rb"Team|<script|Total", text)]
+    assert len(table) == 3
+    assert len(set(map(len, table))) == 1
+    assert "not closed" in page
+
+
+def pages_of(content: bytes) -> list[str]:
+    """The texts that a reader of PDF finds on each page, with their columns."""
+    document = pypdfium2.PdfDocument(content)
+    pages = [page.get_textpage().get_text_range() for page in document]
+    return [page.replace("\r\n", "\n") for page in pages]
+
+
+def test_c64_a_pdf_of_any_length_has_its_head_on_each_page_and_nothing_cut_off() -> None:
+    long = "team-" + "0123456789" * 6
+    lines = tuple(
+        StatementLine(
+            group=UsageGroup(team=f"{long}-{number}", member=None, model="m", provider="中\n)\\("),
+            requests=number,
+            failed=0,
+            input_tokens=1,
+            output_tokens=1,
+            cost_nano_usd=number,
+            refunded_nano_usd=0,
+        )
+        for number in range(1, 101)
+    )
+    content = statement_pdf(replace(STATEMENT, lines=lines))
+    pages = pages_of(content)
+    assert len(pages) > 5
+    for number, page in enumerate(pages, start=1):
+        assert page.count("Tokens in") == 1
+        assert page.rstrip().endswith(f"{number} / {len(pages)}")
+    text = "".join(pages)
+    assert text.count(r"\u4e2d?)\(") == len(lines)
+    assert "0.00000505" in text
+    for piece in (long[:32], long[32:64]):
+        assert text.count(piece) == len(lines)
+    assert {int(rest) for rest in re.findall(rf"{long[64:]}-(\d+)", text)} == set(range(1, 101))
+    drawn = re.findall(rb"^\((.*)\) '$", content, re.MULTILINE)
+    assert max(len(line.replace(b"\\", b"")) for line in drawn) * 0.6 * size_of(content) <= 770
+
+
+def size_of(content: bytes) -> float:
+    return float(re.findall(rb"/F ([\d.]+) Tf", content)[0])
+
+
+def test_c64_a_pdf_of_a_month_without_usage_says_so() -> None:
+    [page] = pages_of(statement_pdf(STATEMENT))
+    assert "No usage." in page
+    assert "Closing balance" in page
 
 
 @pytest.mark.parametrize("month", ["2026-13", "next", "2999-01", ""])

@@ -32,7 +32,7 @@ _SHOWN: Final = (
     "tier",
     "rates",
     "expires",
-    *("allowed_ips", "prompt_policy", "usage_on"),
+    *("allowed_ips", "prompt_policy", "guardrails", "usage_on"),
     "secret_created",
     "labels",
     "content",
@@ -304,11 +304,8 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
     """Return the key with this id or name; raise ClickException unless one key matches."""
     listed = {key["id"]: key for key in api.pages(_path(workspace), {}, "cursor")}
     try:
-        return listed[
-            find_key_id(
-                [KeyName(key["id"], key["name"]) for key in listed.values()], name, param="key"
-            )
-        ]
+        names = [KeyName(key["id"], key["name"]) for key in listed.values()]
+        return listed[find_key_id(names, name, param="key")]
     except RequestError as unknown:
         raise click.ClickException(
             f"{unknown.message}\n`tollgate keys ls` shows all keys."
@@ -322,7 +319,7 @@ def _row(key: Any) -> dict[str, str]:
         if key.get(name) is not None:
             limits.append(f"{what} {exact(key[name])}")
     labels = (f"{name}={label}" for name, label in key["labels"].items())
-    old = key["old_secret"]
+    old, used = key["old_secret"], (key["last_used_at"], key.get("last_address"))
     days, stored = key["content_days"], key["response_days"]
     return {
         "id": key["id"],
@@ -345,13 +342,13 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         # Older gateways do not send these fields.
         "allowed_ips": key.get("allowed_ips") or "",
-        "prompt_policy": key.get("prompt_policy") or "",
+        **{name: key.get(name) or "" for name in ("prompt_policy", "guardrails")},
         "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),
         "content": "not stored" if days is None else f"stored for {days} days",
         "responses": "as in the workspace" if stored is None else f"stored for {stored} days",
-        "last_used": key["last_used_at"] or "never",
+        "last_used": " from ".join(filter(None, used)) or "never",
         "old_secret": "" if old is None else f"{old['label']} until {old['expires_at']}",
     }
 
@@ -373,6 +370,9 @@ def _explain_rates(key: Any) -> Iterator[str]:
         yield f"{key['concurrency']} at a time"
     if key.get("session_requests") is not None:
         yield f"{key['session_requests']} a session"
+    for it in key.get("quotas_usage", ()):
+        of = f"{exact(it['limit'])} {it['unit']}/{it['per']}"
+        yield f"{exact(it['used'])} of {of}" + (f" of {it['models']}" if it["models"] else "")
 
 
 def _state(key: Any) -> str:

@@ -171,6 +171,7 @@ _RIGHTS: Final = (
     "models",
     "tier",
     "prompt_policy",
+    "guardrails",
     "rates",
     "held",
     "holds",

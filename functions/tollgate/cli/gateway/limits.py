@@ -43,6 +43,7 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--tpm", type=int, help="Tokens per minute of all keys together.")
     @click.option("--concurrency", type=int, help="Requests in flight at the same time.")
     @click.option("--tier", help="Tier in routing.yaml for keys without a tier.")
+    @click.option("--guardrails", help="Guardrails that also judge these requests: secrets,harm.")
     @click.option("--prompt-policy", help="Where prompts may go: eu,no_training,no_retention.")
     @click.option("--display-name", metavar="NAME", help="Name to show to people.")
     @wraps(command)
@@ -103,6 +104,7 @@ def level_cells(level: Any) -> dict[str, str]:
         "tier": level["tier"] or "",
         "rates": ", ".join(_explain_rates(level)),
         "prompt_policy": level.get("prompt_policy") or "",
+        "guardrails": level.get("guardrails") or "",
         "created": level["created_at"],
     }
 

@@ -1,6 +1,7 @@
-"""`tollgate statement`: a workspace's monthly statement, as a table, HTML, CSV or JSON."""
+"""`tollgate statement`: a workspace's monthly statement, as a table, PDF, HTML, CSV or JSON."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -31,12 +32,33 @@ _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
 @month_option
 @workspace_id_option
 @click.option("--html", is_flag=True, help="Print an HTML page.")
+@click.option(
+    "--pdf",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write a PDF to a file.",
+)
 @calls_gateway
 def statement(
-    api: Api, style: OutputStyle, *, month: str | None, workspace_id: str | None, html: bool
+    api: Api,
+    style: OutputStyle,
+    *,
+    month: str | None,
+    workspace_id: str | None,
+    html: bool,
+    pdf: Path | None,
 ) -> None:
     """Show balances, entries and usage for a month, net of refunds; CSV ends with the sum."""
     path = f"/workspaces/{workspace_id}/statement" if workspace_id else "/statement"
+    if pdf is not None:
+        if html or style in ("csv", "json"):
+            raise click.UsageError("--pdf, --html, --csv and --json exclude each other.")
+        content = api.text(path, {"month": month, "format": "pdf"}).encode("ascii")
+        try:
+            pdf.write_bytes(content)
+        except OSError as failed:
+            raise click.ClickException(f"{pdf} cannot be written: {failed.strerror}.") from failed
+        return
     if html or style == "csv":
         text = api.text(path, {"month": month, "format": "html" if html else "csv"})
         # The text is written as bytes, because text output would replace the newlines of CSV with

@@ -61,10 +61,10 @@ def write_archive(
             archive = _Archive(file)
             # Lists are read day by day, and nothing is older than the workspace.
             since = api.get("/workspace")["data"]["created_at"]
-            _write_generations(api, kind, subject_id, since, archive)
+            _write_generations(api, kind, subject_id, archive, since=since)
             if kind != "user":
                 _write_files(api, kind, subject_id, archive)
-                _write_people(api, kind, subject_id, since, archive)
+                _write_people(api, kind, subject_id, archive, since=since)
             manifest = {
                 "subject": {"kind": kind, "id": subject_id},
                 "made_at": made_at.isoformat(),
@@ -78,7 +78,7 @@ def write_archive(
 
 
 def _write_generations(
-    api: Api, kind: PrivacySubjectKind, subject_id: str, since: str, archive: _Archive
+    api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive, *, since: str
 ) -> None:
     """Write the generation records, then their stored contents and responses."""
     selection: Query = {
@@ -111,7 +111,7 @@ def _write_files(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _
 
 
 def _write_people(
-    api: Api, kind: PrivacySubjectKind, subject_id: str, since: str, archive: _Archive
+    api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive, *, since: str
 ) -> None:
     """Write people, keys, sessions and audit log entries."""
     logged: Query = {"since": since, "limit": _PAGE}

@@ -27,6 +27,8 @@ def render_explanation(answer: Any) -> list[str]:
         lines += map(_guardrail, answer.get("guardrails", ()))
         if cache := answer.get("cache"):
             lines.append(_cache(cache))
+        if shadow := answer.get("shadow"):
+            lines.append(_shadow(shadow))
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
             lines.append(
                 "Documents are not read here: a real request also holds the cost of their pages."
@@ -89,6 +91,13 @@ def _cache(cache: Any) -> str:
         return f"The cache of the route is not used: {cache['unused']}."
     price = f"{cache['price_percent']} % of their cost" if cache["price_percent"] else "nothing"
     return f"Identical requests within {cache['ttl_s']:,} s get this answer, for {price}."
+
+
+def _shadow(shadow: Any) -> str:
+    if shadow["unused"]:
+        return f"The shadow {shadow['model']} does not get this request: {shadow['unused']}."
+    judge = f", judged by {shadow['judge']}" if shadow["judge"] else ""
+    return f"The shadow {shadow['model']} gets this request as well{judge}, at no cost to the key."
 
 
 def _sizes(answer: Any) -> str:

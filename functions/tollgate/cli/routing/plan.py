@@ -181,6 +181,8 @@ def recorded_traffic(
 def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
     for generation in generations:
         try:
-            yield msgspec.convert(generation, RecordedRequest)
+            request = msgspec.convert(generation, RecordedRequest)
         except msgspec.ValidationError as invalid:
             raise BadTraffic("the gateway and this command have different versions") from invalid
+        if not request.bill_only:
+            yield request

@@ -15,6 +15,7 @@ from tollgate.routing.review.review import BrokenPromise, Review, SecretMove
 Sign = Literal["-", "~", "+", "!"]
 _SIGNS: Final[dict[str, Sign]] = {"removed": "-", "changed": "~", "added": "+"}
 _CENTS: Final = 2
+_MONTH_DAYS: Final = 30
 _SUBJECT_WIDTH_MAX: Final = 56
 _ROW_CHARACTERS_MAX: Final = 400
 _TENTH: Final = Decimal("0.1")
@@ -175,6 +176,10 @@ def _traffic(replay: TrafficReplay) -> Iterator[ReviewRow]:
         yield ReviewRow("~", "costs", endpoint, _effect(flow))
     for name, flow in _most_first(replay.admitted.items()):
         yield ReviewRow("+", "admitted", name, _effect(flow))
+    for route, flow in _most_first(replay.shadows.items()):
+        month = format_money(round(flow.after_nano_usd * _MONTH_DAYS / replay.days))
+        detail = f"{_effect(flow)}, {month} in {_MONTH_DAYS} days if every key stores content"
+        yield ReviewRow("~", "shadow", route, detail)
     for metadata, flow in _most_first(replay.undecided.items()):
         cost = format_money(flow.before_nano_usd)
         detail = f"{_requests(flow.requests)} ({cost}) do not record the metadata"

@@ -1,4 +1,4 @@
-"""Works on jobs in the process of a server: batches and background responses."""
+"""Works on jobs in the process of a server: batches, background responses, shadow runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -35,11 +35,10 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.background_workers import wire_background_polling
-from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.item_versions import claim_store
+from tollgate.wiring.jobs import wire_job_pollings
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 
@@ -96,10 +95,7 @@ async def _serve(
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)
         files = wire_files(settings, stores, clock)
-        polling = wire_polling(settings, stores, files, gateways, clock=clock)
-        answering = wire_background_polling(
-            settings, stores, gateways, clock=clock, journal=journal
-        )
+        jobs = wire_job_pollings(settings, stores, files, gateways, clock=clock, journal=journal)
         app = wire_whole_app(
             settings,
             stores,
@@ -107,8 +103,7 @@ async def _serve(
             catalogs,
             upstream=upstream,
             files=files,
-            batch_queue=polling,
-            background_queue=answering,
+            jobs=jobs,
             clock=clock,
             journal=journal,
         )
@@ -132,7 +127,7 @@ async def _serve(
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         async with AsyncExitStack() as stack:
             stack.enter_context(stop_on_signals(server))
-            await stack.enter_async_context(working_on_jobs((polling, answering), _STOP_S))
+            await stack.enter_async_context(working_on_jobs(jobs.each, _STOP_S))
             if ready_file is not None:
                 _write_ready_file(ready_file, f"{_host(listener)}/api/v1", keys)
             _announce(catalog, store, listener, keys=keys, providers=providers)

@@ -27,12 +27,11 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.aws import rotating_credentials
-from tollgate.wiring.background_workers import wire_background_polling
-from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.item_versions import claim_store
+from tollgate.wiring.jobs import wire_job_pollings
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import open_confined_reader, wire_whole_app
@@ -149,11 +148,8 @@ async def _open_app(
         files = wire_files(settings, stores, clock)
         if files is not None:
             await stack.enter_async_context(aclosing(files))
-        polling = wire_polling(settings, stores, files, gateways, clock=clock)
-        answering = wire_background_polling(
-            settings, stores, gateways, clock=clock, journal=journal
-        )
-        await stack.enter_async_context(working_on_jobs((polling, answering), drain_s))
+        jobs = wire_job_pollings(settings, stores, files, gateways, clock=clock, journal=journal)
+        await stack.enter_async_context(working_on_jobs(jobs.each, drain_s))
         app = wire_whole_app(
             settings,
             stores,
@@ -161,8 +157,7 @@ async def _open_app(
             catalogs,
             upstream=upstream,
             files=files,
-            batch_queue=polling,
-            background_queue=answering,
+            jobs=jobs,
             clock=clock,
             journal=journal,
         )

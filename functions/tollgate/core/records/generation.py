@@ -113,6 +113,32 @@ class ReusedAnswer(Struct, frozen=True, kw_only=True):
     """The cost of the earlier answer, minus the price of its reuse."""
 
 
+class ShadowTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The link of a shadow generation to the original, and the comparison of both, without text.
+
+    A judge's generation has the same link, and its verdict.
+    """
+
+    generation_id: str
+    """The original generation, which another workspace may own."""
+    route: str
+    model: str | None
+    """The model that served the original."""
+    cost_nano_usd: int
+    """The cost of the original, like the next four fields."""
+    duration_ms: int
+    first_token_ms: int | None
+    output_tokens: int
+    refused: bool = False
+    shadow_refused: bool = False
+    tool_calls: Literal["same", "different"] | None = None
+    """`same` if both called the same tools with the same arguments; None if neither called any."""
+    judges: bool = False
+    """True for the generation of the judge."""
+    preferred: Literal["original", "shadow", "neither"] | None = None
+    """The judge's verdict; None if there is none."""
+
+
 class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Upper bounds for the rounds of one generation; the hold covers them."""
 
@@ -257,6 +283,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: tuple[AttemptRecord, ...] = ()
     reused: ReusedAnswer | None = None
     """The earlier answer that was sent, in which case no provider was called; else None."""
+    shadow: ShadowTrace | None = None
+    """The original of a generation that repeats another one for comparison; None for others."""
     raw_usage: object = None
     duration_ms: int = 0
     first_token_ms: int | None = None
@@ -278,6 +306,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The names of options that had no effect, or a different effect, at the last endpoint."""
     forwarded: tuple[str, ...] = ()
     """The names of unknown fields that were passed unchanged to or from the provider."""
+    is_bill: bool = False
+    """True if the record has expired, and only what explains its cost is left."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:

@@ -87,6 +87,7 @@ class _HeldLine:
         covered: bool = False,
         tier: TierLimits | None = None,
         session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Return the line's part of the hold; nothing is written."""

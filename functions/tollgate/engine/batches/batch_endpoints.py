@@ -29,7 +29,8 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
         return None
     if call.session is not None or not _is_plain(call.parsed):
         return None
-    if gateway.planner.catalog.guardrails and _FIND_GUARDS()(gateway, call, plan):
+    has_guards = gateway.planner.catalog.guardrails or call.principal.guardrails
+    if has_guards and _FIND_GUARDS()(gateway, call, plan):
         return None
     return first.target.endpoint_id
 

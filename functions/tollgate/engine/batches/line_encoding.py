@@ -61,6 +61,8 @@ class LineEncoding:
         """The prices of the provider's batches; None until a line is encoded."""
         self.tier: TierLimits | None = None
         """The limits of the key's tier."""
+        self.models: tuple[str, ...] = ()
+        """The model of the lines."""
         self.lines: list[EncodedLine] = []
 
     def add(self, lines: Sequence[BatchLine]) -> None:
@@ -87,7 +89,7 @@ class LineEncoding:
         planner = self._planner_for(plan.attempts[0])
         if planner is None:
             return
-        self.tier = plan.tier
+        self.tier, self.models = plan.tier, plan.models[:1]
         planned = planner.plan(request, now_s=now_s)
         wires = self._encode(call, planned.attempts[0])
         if len(wires) != 1 or not self._fits(wires[0]):

@@ -134,6 +134,7 @@ class LineLedger:
         covered: bool = False,
         tier: TierLimits | None = None,
         session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Hold money under exactly this id, by which the next try finds the generation."""
@@ -145,6 +146,7 @@ class LineLedger:
             covered=covered,
             tier=tier,
             session=session,
+            models=models,
             meanwhile=meanwhile,
         )
         if hold.id == first_id:

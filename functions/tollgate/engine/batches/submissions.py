@@ -183,6 +183,7 @@ class SubmittedPiece:
                 claim.id,
                 covered=True,
                 tier=encoding.tier,
+                models=encoding.models,
             )
         except GatewayError as refusal:
             if refusal.code in WAITS_FOR:

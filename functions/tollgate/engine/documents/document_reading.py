@@ -23,7 +23,7 @@ from tollgate.core.documents.reading import (
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.files.media_types import PDF, decode_base64
 from tollgate.core.records.generation import PromptTokens, ReadSize
 from tollgate.core.request import GenerationRequest
@@ -32,6 +32,7 @@ from tollgate.engine.documents.reading_budget import ReadingBudget
 from tollgate.engine.documents.recognition import KnownDocument, Recognition
 from tollgate.engine.files.media import RequestMedia, refusing_excess
 from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.tool_policies import policies_of, refuse_receiver
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -81,6 +82,9 @@ async def read_documents(
     _require_services(gateway, request.documents)
     if reader is None or section is None:
         return plan
+    unmet = _find_unmet(gateway, call, section, request)
+    if unmet is not None and _recognizes_all(request.documents):
+        raise unmet
     compute = gateway.computations(call).run
     documents = await compute(partial(_documents, request))
     if request.leaves_documents or not documents:
@@ -106,7 +110,7 @@ async def read_documents(
     if _recognizes_all(request.documents):
         known = {source: each.without_text() for source, each in known.items()}
     always = _is_demanded(request)
-    recognition = _recognition(gateway, section, request, known)
+    recognition = None if unmet else _recognition(gateway, section, request, known)
     forms = DocumentForms(request, known, section=section, always=always, recognition=recognition)
     measured = await compute(
         partial(_measure, planning_request, forms, known, targets, always=always)
@@ -114,7 +118,7 @@ async def read_documents(
     new_plan = gateway.planner.plan(measured, now_s=gateway.clock.now_s())
     attempts = tuple(attempt for attempt in new_plan.attempts if forms.shows(attempt.target))
     if not attempts:
-        raise _scanned(new_plan.attempts, recognition)
+        raise unmet or _scanned(new_plan.attempts, recognition)
     media.forms = forms
     return replace(new_plan, attempts=attempts)
 
@@ -155,6 +159,19 @@ def _require_services(gateway: Gateway, options: DocumentOptions | None) -> None
         f"{options.field} requires {required}, which this gateway does not offer.",
         param=options.field,
     )
+
+
+def _find_unmet(
+    gateway: Gateway, call: Call, section: PdfSection, request: GenerationRequest
+) -> GatewayError | None:
+    """Return the refusal to send pages to the OCR engine; None if the prompt policies allow it."""
+    if section.ocr is None or gateway.recognizer is None:
+        return None
+    policies = policies_of(gateway.planner.catalog, request, call.principal)
+    unmet = section.ocr.find_unmet(policies)
+    field = request.documents.field if request.documents else _FIELD
+    receiver = f"the OCR engine {section.ocr.engine}"
+    return None if unmet is None else refuse_receiver(field, receiver, unmet)
 
 
 def _recognition(

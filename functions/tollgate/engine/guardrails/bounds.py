@@ -37,13 +37,20 @@ class BoundedGuard(Struct, frozen=True, kw_only=True):
 def select_guards(
     planner: Planner, request: Work, principal: Principal
 ) -> Mapping[str, GuardSection]:
-    """Return the guardrails that apply to a request, by name."""
+    """Return the guardrails that apply to a request, by name.
+
+    Raises UpstreamError if the catalog lacks one that the key, member or team names.
+    """
+    named = principal.guardrails
+    for missing in sorted(named - planner.catalog.guardrails.rows.keys()):
+        raise unjudged(missing)
     names = (request.model, *request.preferences.models)
     routes = {planner.route_of(name) for name in names}
     return {
         name: row
         for name, row in planner.catalog.guardrails.rows.items()
-        if (to := row.applies_to) is None
+        if name in named
+        or (to := row.applies_to) is None
         or not routes.isdisjoint(to.routes)
         or principal.tier in to.key_tiers
         or principal.team_id in to.teams

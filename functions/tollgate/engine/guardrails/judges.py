@@ -87,7 +87,7 @@ def unlimited(principal: Principal, judged: Work) -> Principal:
         levels=tuple(replace(level, models=None) for level in principal.levels),
         tier=None,
         cost_max_nano_usd=None,
-        work_policy=judged.preferences.prompt_policy,
+        work_policies=principal.policies_on_behalf(judged.preferences.prompt_policy),
     )
 
 

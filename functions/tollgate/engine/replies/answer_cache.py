@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Final
 
 import msgspec
@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.buffer_budget import Buffered
-from tollgate.core.content import Document, Image, InlineMedia, MadeImage, Refusal, UserContent
+from tollgate.core.content import Refusal
 from tollgate.core.errors import BufferFull, GatewayError
 from tollgate.core.events import (
     Chosen,
@@ -29,11 +29,11 @@ from tollgate.core.events import (
 )
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import Fee, GenerationRecord, ReusedAnswer
-from tollgate.core.request import AssistantContent, GenerationRequest
 from tollgate.core.response import buffered_size
 from tollgate.engine.attempts import AttemptContext, CommittedAttempt, served_by
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.guardrails.bounds import BoundedGuard
+from tollgate.engine.replies.self_contained import is_self_contained
 from tollgate.engine.replies.sink import EventSink
 from tollgate.ingress.base import ParsedCall, ParsedWork, ServedBy
 from tollgate.routing.chains import CacheSection
@@ -216,34 +216,11 @@ def find_caching(
 
 def is_repeatable(parsed: ParsedWork) -> bool:
     """Return True if a repeated request may get the same answer, and nothing but the answer."""
-    if not isinstance(parsed, ParsedCall):
+    if not isinstance(parsed, ParsedCall) or not is_self_contained(parsed):
         return False
-    request = parsed.request
-    sampling = request.sampling
-    return (
-        parsed.stored_input is None
-        and parsed.compacts is None
-        and parsed.window is None
-        # Several choices, or a temperature without a seed, ask for answers that differ.
-        and request.choices == 1
-        and (not sampling.temperature or sampling.seed is not None)
-        # Tools that the gateway or the provider runs read what may change.
-        and not request.server_tools
-        and not (request.native and request.native.tools)
-        and all(map(_is_stated, _parts_of(request)))
-    )
-
-
-def _parts_of(request: GenerationRequest) -> Iterator[UserContent | AssistantContent]:
-    for message in chain.from_iterable(request.conversations):
-        yield from message.content
-
-
-def _is_stated(part: UserContent | AssistantContent) -> bool:
-    """Return False for documents, and for media of which the request has only the address."""
-    if isinstance(part, Image | MadeImage):
-        return isinstance(part.source, InlineMedia)
-    return not isinstance(part, Document)
+    sampling = parsed.request.sampling
+    # A temperature without a seed asks for answers that differ.
+    return not sampling.temperature or sampling.seed is not None
 
 
 def _is_whole(events: Iterable[Chosen]) -> bool:

@@ -57,7 +57,7 @@ async def compact_window(
     await generate(gateway, replace(call, parsed=first, request_id=new_id), compacting)
     if written.failure is not None:
         raise written.failure
-    parsed = replace(parsed, request=window.resume(compacting.record))
+    parsed = replace(parsed, request=window.resume(compacting.compacted))
     return replace(call, parsed=parsed), _PrecedingItem(sink, written.item)
 
 

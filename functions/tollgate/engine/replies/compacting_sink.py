@@ -1,11 +1,12 @@
-"""A sink that turns a model's record of a conversation into one sealed compaction item."""
+"""A sink that turns a compacted conversation into one sealed compaction item."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from tollgate.core.content import Reasoning, Text
+from tollgate.core.compaction import Compacted
+from tollgate.core.content import Provenance, Reasoning, Text
 from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
 from tollgate.core.events import (
     ChosenGroup,
@@ -26,7 +27,7 @@ from tollgate.stores.ports.base import Hold
 class CompactingSink:
     """Forwards a completed answer as one compaction item.
 
-    An answer without text counts as a failure, which the caller does not pay for.
+    An answer without text or an item counts as a failure, which the caller does not pay for.
     """
 
     def __init__(self, sink: EventSink, packer: RecordPacker) -> None:
@@ -34,8 +35,9 @@ class CompactingSink:
         self._packer = packer
         self._fold = Fold()
         self._generation_id = ""
-        self.record = ""
-        """The text of the record, once the answer has ended."""
+        self._provider: str | None = None
+        self.compacted = Compacted()
+        """The result, once the answer has ended."""
 
     @asynccontextmanager
     async def open(self, hold: Hold) -> AsyncIterator[None]:
@@ -44,6 +46,7 @@ class CompactingSink:
             yield
 
     async def begin(self, served: ServedBy) -> None:
+        self._provider = served.provider
         await self._sink.begin(served)
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
@@ -62,17 +65,27 @@ class CompactingSink:
         await self._sink.send(forwarded)
 
     def _item(self) -> tuple[PartStart, PartEnd]:
-        texts = (part.text for part in self._fold.parts if isinstance(part, Text))
-        self.record = "".join(texts)
-        if not self.record.strip():
-            raise UpstreamError(
-                ErrorCode.PROVIDER_UNAVAILABLE, "The model wrote no record of the conversation."
-            )
-        item = self._packer.pack(self.record, self._generation_id)
+        self.compacted = self._result()
+        item = self._packer.pack(self.compacted, self._generation_id)
         return (
             PartStart(index=0, part=Reasoning(text="", provenance=item)),
             PartEnd(index=0, provenance=item),
         )
+
+    def _result(self) -> Compacted:
+        for part in self._fold.parts:
+            match part:
+                case Reasoning(provenance=Provenance(is_compaction=True, data=str(content))):
+                    return Compacted(content=content, provider=self._provider)
+                case _:
+                    pass
+        texts = (part.text for part in self._fold.parts if isinstance(part, Text))
+        record = "".join(texts)
+        if not record.strip():
+            raise UpstreamError(
+                ErrorCode.PROVIDER_UNAVAILABLE, "The model wrote no record of the conversation."
+            )
+        return Compacted(record=record)
 
     async def finish(self, record: GenerationRecord) -> None:
         await self._sink.finish(record)

@@ -13,6 +13,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import Work
 from tollgate.engine.rounds.tool_injection import InjectedTools, inject_tools
+from tollgate.engine.tool_policies import leave_out_forbidden
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import ServerTools
@@ -41,13 +42,15 @@ def offer_server_tools(
 ) -> OfferedTools:
     """Return the request with server tools as functions; raise RequestError if one cannot run."""
     injected: InjectedTools | None = None
+    request, forbidden = leave_out_forbidden(planner.catalog, request, principal)
     if tools is not None:
         # A tool that calls a model, such as one for images, does so under the request's policy.
-        principal = replace(principal, work_policy=request.preferences.prompt_policy)
+        policies = principal.policies_on_behalf(request.preferences.prompt_policy)
+        principal = replace(principal, work_policies=policies)
         request, injected = inject_tools(tools, planner, request, principal)
     served = {each.tool.id for each in injected.by_name.values()} if injected else ()
     request, left_out = _leave_out_unserved(request, served)
-    return OfferedTools(request=request, injected=injected, left_out=left_out)
+    return OfferedTools(request=request, injected=injected, left_out=(*forbidden, *left_out))
 
 
 def plan_rounds(

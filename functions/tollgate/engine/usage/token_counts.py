@@ -104,7 +104,8 @@ async def count_tokens(
         return estimate
     if attempt is None or await compute(partial(_is_read_here, gateway, request, attempt)):
         return estimate
-    if gateway.planner.catalog.guardrails and _SELECT_GUARDS()(gateway.planner, request, principal):
+    has_guards = gateway.planner.catalog.guardrails or principal.guardrails
+    if has_guards and _SELECT_GUARDS()(gateway.planner, request, principal):
         # A provider gets no text that a guardrail has not judged.
         return estimate
     if not pace.admits(principal.key_id):

@@ -58,9 +58,7 @@ class AnswerRounds:
             return
         run_id = _run_of_result(block)
         if run_id is None:
-            block_json = to_json(block.model_dump()).decode()
-            provenance = Provenance(signer=ANTHROPIC_BLOCKS, data=block_json)
-            self._say([Reasoning(text="", provenance=provenance)])
+            self._say([_own_part(block)])
             return
         if run_id not in self._runs:
             raise field_refusal(
@@ -140,6 +138,16 @@ def _read_signature(signature: str) -> Packed | None:
     if is_packed(signature):
         return unpack(signature)
     return Packed(provenance=Provenance(signer=CLAUDE, signature=signature))
+
+
+def _own_part(block: blocks.OwnBlock) -> Reasoning:
+    """Return a block that only Claude reads; the text of a compaction is for other models."""
+    fields = block.model_dump()
+    is_compaction = block.type == "compaction"
+    text = fields.get("content") if is_compaction else None
+    data = to_json(fields).decode()
+    provenance = Provenance(signer=ANTHROPIC_BLOCKS, data=data, is_compaction=is_compaction)
+    return Reasoning(text=text if isinstance(text, str) else "", provenance=provenance)
 
 
 def _read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:

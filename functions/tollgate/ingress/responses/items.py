@@ -27,7 +27,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.core.signers import OPENAI
+from tollgate.core.signers import OPENAI, OPENAI_COMPACTIONS
 from tollgate.ingress.responses.tools import ToolNames
 from tollgate.ingress.responses.unknown import fields_of_text, own_item
 from tollgate.ingress.responses.wire import input_items as wire
@@ -98,10 +98,15 @@ class _Conversation:
                 self._run(item)
             case wire.OtherItem():
                 self._say(own_item(item))
+            case wire.CompactionItem():
+                # `open_input` leaves only items of providers, from sealed content.
+                data = item.encrypted_content
+                made = Provenance(signer=OPENAI_COMPACTIONS, data=data, is_compaction=True)
+                self._say([Reasoning(text="", provenance=made)])
             case wire.AddedToolsItem() | wire.ItemReference() | wire.LeftOutItem():
                 pass
-            case wire.CompactionItem() | wire.CompactionTrigger():
-                # `open_input` has replaced or removed these items.
+            case wire.CompactionTrigger():
+                # `open_input` has removed the trigger.
                 pass
             case _:
                 assert_never(item)

@@ -19,12 +19,13 @@ from tollgate.core.request import (
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
 from tollgate.ingress.responses.compaction import (
-    ask_for_record,
     begin_compaction,
+    compaction_read_by,
     open_input,
     watch_window,
 )
 from tollgate.ingress.responses.items import parse_input, read_run
+from tollgate.ingress.responses.record_request import ask_for_record
 from tollgate.ingress.responses.repeated import repeated_fields
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import (
@@ -97,8 +98,7 @@ def parse_response_object(
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
     taken, compacting = opened.taken, begin_compaction(opened, seal)
-    if compacting:
-        # The answer replaces the input, which later turns must not contain again.
+    if compacting:  # The answer replaces the input, which later turns must not contain again.
         taken = replace(taken, items=compacting.head, stored_form=())
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
@@ -125,6 +125,7 @@ def parse_response_object(
         reasoning=_reasoning(params.reasoning),
         guided=parse_guided(params),
         native=_native(params, unknown),
+        compaction=compaction_read_by(opened.only_provider),
         prompt_cache_key=params.prompt_cache_key,
         service_tier=params.service_tier,
         user=params.user or params.safety_identifier,

@@ -217,6 +217,13 @@ class Dialect(WorkDialects):
         description="Whether the server accepts free-text tools (`custom`), in the "
         "openai_responses format; otherwise, the gateway emulates them.",
     )
+    compacts: bool = Field(
+        default=False,
+        description="Whether the server has `POST …/responses/compact`, in the openai_responses "
+        "format. A conversation is compacted there if all endpoints of its route belong to this "
+        "provider; otherwise, or without this option, the model writes a record that every model "
+        "can read.",
+    )
     counts_tokens: bool = Field(
         default=False,
         description="Whether the server has its format's endpoint for counting the tokens of a "

@@ -15,6 +15,7 @@ from tollgate.core.signers import (
     CLAUDE,
     GEMINI,
     OPENAI,
+    OPENAI_COMPACTIONS,
     OPENAI_ITEMS,
 )
 from tollgate.providers.ports.base import Codec, NativeSearch
@@ -73,7 +74,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         native_search=NativeSearch(allows_domains=True),
         transports=("http_sse",),
         signer=OPENAI,
-        other_signers=frozenset({OPENAI_ITEMS}),
+        other_signers=frozenset({OPENAI_COMPACTIONS, OPENAI_ITEMS}),
         batch_forms=frozenset({"openai"}),
         parameters=frozenset(
             {

@@ -97,7 +97,7 @@ def _parts(
 
 def _thoughts(
     part: Reasoning, readership: Readership, proven: Collection[str | None], lost: set[str]
-) -> Iterator[Reasoning]:
+) -> Iterator[Reasoning | Text]:
     provenance = part.provenance
     if provenance is None:
         if readership.unsigned == "any":
@@ -111,7 +111,10 @@ def _thoughts(
         return
     if not part.text and not is_signed:
         return
-    if readership.unsigned == "any" and part.text:
+    if provenance.is_compaction and part.text:
+        # Claude's summary stands for messages that the client may no longer send.
+        yield Text(text=part.text)
+    elif readership.unsigned == "any" and part.text:
         # The endpoint accepts plain text only, so the provenance is dropped.
         yield Reasoning(text=part.text)
         if not is_signed:

@@ -35,11 +35,13 @@ from tollgate.routing.file.promise_checks import (
     PlacedModel,
     check_promise,
     check_route_tier,
+    list_shadow_models,
     place_chains,
     place_steps,
     placed_heirs,
 )
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
+from tollgate.routing.file.shadow_checks import check_shadow
 from tollgate.routing.file.signature_checks import check_signature, check_signed_model
 from tollgate.routing.schema import (
     EndpointSection,
@@ -201,6 +203,9 @@ class _Checker:
             yield from check_route_policy(
                 self._document, name, route, models=models, policies=self._policies
             )
+            for key, slug in list_shadow_models(route):
+                yield from self._reference((*where, "shadow", key), slug, ("models",))
+            yield from check_shadow(self._document, name, route, models=models)
 
     def key_tiers(self, every: KnownNames) -> Iterator[Problem]:
         """Yield a problem for each glob in a tier that does not match any name."""

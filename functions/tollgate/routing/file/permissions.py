@@ -12,6 +12,7 @@ from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
+from tollgate.routing.file.promise_checks import list_shadow_models
 from tollgate.routing.file.prompt_policies import without_refused
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
@@ -111,9 +112,12 @@ def secret_names(routing: Routing) -> tuple[str, ...]:
 
 
 def routed_secret_names(routing: Routing) -> frozenset[str]:
-    """Return the names of the secrets of providers to which a route leads; all without a route."""
+    """Return the names of the secrets of providers to which a route or its shadow leads; all
+    without a route.
+    """
     rules = [rule for route in routing.routes.values() for rule in route.all_rules]
     models = {slug for rule in rules for step in rule.steps for slug in step}
+    models |= {slug for route in routing.routes.values() for _, slug in list_shadow_models(route)}
     used = {
         endpoint.provider
         for slug, model in routing.models.items()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
-from tollgate.routing.file.promise_checks import PlacedModel, place_chains
+from tollgate.routing.file.promise_checks import PlacedModel, list_shadow_models, place_chains
 from tollgate.routing.schema import ModelSection
 
 # Data policies, keyed by provider. Undefined providers are left out, because another check reports
@@ -33,8 +33,8 @@ def check_route_policy(
     models: Mapping[str, PlacedModel],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Yield a problem for each model in a chain whose data policy differs from the first
-    model's.
+    """Yield a problem for each model in a chain, or of a shadow, whose data policy differs from the
+    first model's.
     """
     for where, steps in place_chains(route, ("routes", name)):
         tried = [
@@ -45,6 +45,11 @@ def check_route_policy(
         ]
         if not tried:
             continue
+        tried += [
+            (("routes", name, "shadow", key), slug)
+            for key, slug in list_shadow_models(route)
+            if slug in models
+        ]
         first = models[tried[0][1]].section.endpoints[0].provider
         for place, slug in tried:
             provider = models[slug].section.endpoints[0].provider

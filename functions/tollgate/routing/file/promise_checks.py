@@ -39,6 +39,13 @@ def place_chains(
         yield (*where, "rules", number, "try"), rule.steps
 
 
+def list_shadow_models(route: RouteSection) -> tuple[tuple[str, str], ...]:
+    """Return the models of a route's shadow, each with its key; empty without a shadow."""
+    shadow = route.shadow
+    named = () if shadow is None else (("model", shadow.model), ("judge", shadow.judge))
+    return tuple((key, slug) for key, slug in named if slug is not None)
+
+
 class DatedBreak(Struct, frozen=True, kw_only=True):
     """A promise that a price will break: from `day` on, `rate` is higher than the
     promised `most`.

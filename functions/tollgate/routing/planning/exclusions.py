@@ -59,6 +59,7 @@ class Check(IntEnum):
     DIMENSIONS = auto()
     CONTEXT = auto()
     RETIRED = auto()
+    COMPACTED = auto()
     FORMAT = auto()
     CHARACTERS = auto()
     DATA = auto()
@@ -90,6 +91,7 @@ class Cause(Enum):
     DIMENSIONS = Check.DIMENSIONS, "makes vectors with {} dimensions"
     CONTEXT = Check.CONTEXT, "takes {} tokens"
     RETIRED = Check.RETIRED, "retired on {}{}"
+    COMPACTED = Check.COMPACTED, "cannot read the conversation, which {} compacted"
     FORMAT = Check.FORMAT, "does not take {}"
     SOUND = Check.FORMAT, "does not make {}"
     CHARACTERS = Check.CHARACTERS, "takes {} characters"
@@ -269,6 +271,8 @@ def _abilities(model: ModelSection) -> frozenset[Capability]:
 
 def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -> Exclusion | None:
     """Return the first reason why an endpoint cannot serve the request; None if it can."""
+    if request.only_provider not in (None, attempt.target.provider):
+        return Exclusion(Cause.COMPACTED, amounts=(str(request.only_provider),))
     if unsupported := request.needs - attempt.target.takes:
         return _lacks(Cause.SOUND if request.kind == "speech" else Cause.FORMAT, unsupported)
     characters_max = attempt.target.dialect.speech.characters_max
@@ -343,6 +347,8 @@ def refusal(
             return too_long
         case Check.RETIRED:
             code = ErrorCode.MODEL_NOT_FOUND
+        case Check.COMPACTED:
+            message = f"{message[:-1]}; use a model of that provider, or start again."
         case Check.FORMAT:
             need = first.missing[0]
             lacks = first.cause.words.format(_NEEDS_IN_WORDS.get(need, need))

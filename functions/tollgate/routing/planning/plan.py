@@ -120,6 +120,18 @@ class Plan(Struct, frozen=True, kw_only=True):
         """The ids of the plan's endpoints."""
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the plan, in the order of its attempts."""
+        return tuple(dict.fromkeys(attempt.target.model for attempt in self.attempts))
+
+    def without_models(self, models: Collection[str]) -> "Plan":
+        """Return the plan without the attempts of these models."""
+        if not models:
+            return self
+        left = tuple(each for each in self.attempts if each.target.model not in models)
+        return replace(self, attempts=left)
+
     def resting_last(self, resting: Collection[str]) -> "Plan":
         """Return the plan with endpoints in cooldown last, because trying one is better than
         refusing the request.
@@ -128,6 +140,14 @@ class Plan(Struct, frozen=True, kw_only=True):
             return self
         attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
         return replace(self, attempts=tuple(attempts))
+
+    @property
+    def is_compacted_by_provider(self) -> bool:
+        """True if all attempts are at one provider that compacts conversations itself."""
+        targets = [attempt.target for attempt in self.attempts]
+        return len({target.provider for target in targets}) == 1 and all(
+            target.dialect.compacts for target in targets
+        )
 
     @property
     def speed_sort(self) -> Literal["throughput", "latency"] | None:
@@ -146,7 +166,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         preferences, measure = self.trace.preferences, self.speed_sort
         if preferences is None or measure is None:
             return self
-        models = list(dict.fromkeys(attempt.target.model for attempt in self.attempts))
+        models = self.models
         listed = list(preferences.order)
 
         def place(attempt: Attempt) -> tuple[int, int, float]:

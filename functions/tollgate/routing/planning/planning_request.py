@@ -96,6 +96,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """Prompt policies of the gateway, the levels and the key; a request's is a preference."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
+    only_provider: str | None = None
+    """Provider that compacted the conversation, if only it can read the result."""
 
     @classmethod
     def of(
@@ -156,6 +158,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             else None,
             prompt_policies=principal.prompt_policies,
             fallbacks=fallbacks,
+            only_provider=request.compaction.only_provider
+            if isinstance(request, GenerationRequest) and request.compaction
+            else None,
         )
 
     @classmethod

@@ -90,6 +90,9 @@ class TrafficReplay(Struct):
     """Requests that are served under both revisions on a later day, at that day's prices."""
     batched: Flow = field(default_factory=Flow)
     """Requests that the head's providers could run in batches, and their cost with and without."""
+    shadows: dict[str, Flow] = field(default_factory=dict)
+    """Cost of the shadows' answers under each revision, keyed by route. A request counts if either
+    revision draws it."""
     refused_by_both: int = 0
     first_endpoints: Counter[str] = field(default_factory=Counter)
     """Number of requests, keyed by the endpoint that is tried first under the base revision."""
@@ -113,6 +116,17 @@ class TrafficReplay(Struct):
     def changes_anything(self) -> bool:
         """True if any request moves, changes in cost, or is served under only one revision."""
         return bool(self.moves or self.repriced or self.refused or self.admitted)
+
+    @property
+    def days(self) -> float:
+        """The time from the first to the last request in days, at least one."""
+        return max(1.0, (self.last_s - self.first_s) / DAY_S)
+
+    def note_shadows(self, before: tuple[str, int] | None, after: tuple[str, int] | None) -> None:
+        """Count the shadow of a request under both revisions."""
+        old, new = (dict([each]) if each else {} for each in (before, after))
+        for route in old | new:
+            self.shadows.setdefault(route, Flow()).add(old.get(route, 0), new.get(route, 0))
 
     def note(self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict) -> None:
         """Count a request with its outcomes under both revisions."""
@@ -195,6 +209,7 @@ def replay_traffic(
         before = base_planner.predict(request)
         after = before if base.sha == head.sha else head_planner.predict(request)
         counted.note(request, before, after)
+        counted.note_shadows(base_planner.shadow_cost(request), head_planner.shadow_cost(request))
         for day, flow in counted.later.items():
             when_s = midnight_s(day) + request.created_s % DAY_S
             before = base_planner.predict(request, when_s=when_s)

@@ -57,6 +57,8 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     tokens: Usage
     rounds: tuple[Usage, ...] = ()
     trace: RoutingTrace
+    bill_only: bool = False
+    """True for the bill of an expired record, which cannot be replayed."""
 
     @property
     def created_s(self) -> int:
@@ -97,13 +99,17 @@ _REQUESTS: Final = msgspec.json.Decoder(RecordedRequest)
 
 
 def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
-    """Yield the generations in a JSONL file; raise BadTraffic for an invalid line."""
+    """Yield the generations in a JSONL file, without those of which only the bill is left; raise
+    BadTraffic for an invalid line.
+    """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         if len(line) > _LINE_BYTES_MAX:
             raise BadTraffic(f"line {number} is longer than {_LINE_BYTES_MAX} bytes")
         try:
-            yield _REQUESTS.decode(line)
+            request = _REQUESTS.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as invalid:
             raise BadTraffic(f"line {number}: {invalid}") from invalid
+        if not request.bill_only:
+            yield request

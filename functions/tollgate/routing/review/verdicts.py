@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.records.generation import BillLine, total_nano_usd
+from tollgate.core.request import RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
 from tollgate.core.work.kinds import WorkKind
@@ -21,6 +22,7 @@ from tollgate.routing.planning.offers import select_rule
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.shadows import is_drawn, without_order
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
@@ -116,6 +118,36 @@ class ReplayPlanner:
             self._cost(request, schedule, when_s),
             None if batched is None else self._cost(request, batched, when_s),
         )
+
+    def shadow_cost(self, request: RecordedRequest) -> tuple[str, int] | None:
+        """Return the route whose shadow would get a request, and the cost of the shadow's answer.
+
+        Returns None if no shadow would. The shadow is assumed to answer with as many tokens, and
+        the key to store content, which records do not tell.
+        """
+        trace = request.trace
+        route = self._planner.route_of(trace.requested_model)
+        shadow = None if route is None else self._catalog.routes[route].shadow
+        if (
+            route is None
+            or shadow is None
+            or request.status != "ok"
+            or request.rounds
+            or trace.choices > 1
+            or not is_drawn(shadow, route, trace.draw_key_hash)
+        ):
+            return None
+        preferences = RoutingPreferences() if trace.preferences is None else trace.preferences
+        asked = replace(
+            trace,
+            requested_model=shadow.model,
+            preset=None,
+            ceiling=None,
+            service_tier=None,
+            preferences=without_order(preferences),
+        )
+        verdict = self.predict(replace(request, trace=asked))
+        return (route, verdict.cost_nano_usd) if isinstance(verdict, WouldServe) else None
 
     def _batch_prices(self, request: RecordedRequest, first: Attempt) -> PriceSchedule | None:
         """Return the prices of an endpoint's batches; None if the gateway would run the request.

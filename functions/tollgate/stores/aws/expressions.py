@@ -1,5 +1,5 @@
-"""Every expression sent to DynamoDB, except those of `keys/session_expressions.py`. They are in two
-files, so that a test can parse all of them.
+"""Every expression sent to DynamoDB, except those of holds on keys and sessions, which are in
+`keys/hold_expressions.py` and `keys/session_expressions.py`. A test parses all of them.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update
@@ -11,12 +11,11 @@ each name, and a test checks that each name is defined there.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, assert_never
+from typing import Final
 
 from msgspec import Struct
 
 from tollgate.aws.attributes import AttributeValue, Item
-from tollgate.stores.rules.account import RateForm, TierForm
 
 
 class ConditionalUpdate(Struct, frozen=True):
@@ -73,99 +72,6 @@ WALLET_TAKE: Final = ConditionalUpdate("SET av = av - :x, gr = gr - :x", "av >= 
 WALLET_LOCK: Final = ConditionalUpdate("SET lk = :lk", IF_PRESENT)
 WALLET_UNCROWD: Final = ConditionalUpdate("REMOVE cr", IF_PRESENT)
 
-_PERIODS: Final = "dwmt"
-_KEY_TAKE: Final = ", ".join(
-    (
-        *(f"#{p} = if_not_exists(#{p}, l{p}) - :a" for p in _PERIODS),
-        "#n = if_not_exists(#n, tl) - :t",
-    )
-)
-_KEY_GIVE_BACK: Final = ", ".join(
-    (
-        *(f"#{p} = if_not_exists(#{p}, l{p}) + :d" for p in _PERIODS),
-        "#n = if_not_exists(#n, tl) + :t",
-    )
-)
-_KEY_LEFT: Final = " AND ".join(
-    (
-        *(f"(#{p} >= :a OR (attribute_not_exists(#{p}) AND l{p} >= :a))" for p in _PERIODS),
-        "(#n >= :t OR (attribute_not_exists(#n) AND tl >= :t))",
-    )
-)
-_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h)"
-
-
-def key_hold(
-    form: RateForm,
-    stale_buckets: int = 0,
-    *,
-    rate: TierForm | None = None,
-    budget: tuple[int, TierForm] | None = None,
-    waiting: int = 0,
-) -> ConditionalUpdate:
-    """Build the write that sets a key's hold and counts the request and its tokens.
-
-    Of the `:places` holds, those under the aliases `#p0`, `#p1`… take no place.
-
-    The write also removes `stale_buckets` old buckets, under the aliases `#s0`, `#s1`….
-
-    If the key's tier limits the rate or the spending in a period, the writer guesses whether the
-    tier's limit or the key's own limit is narrower, and the condition checks the guess. `:ti` and
-    `:ts` are the tier's interval and slack, `:tb` is the tier's budget, `:tl` is the key's own
-    limit, and `:tn` is the amount of the key's own limit that must remain.
-
-    GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
-    full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of the two
-    conditions is true. A level without a rate has an interval of one microsecond, and the
-    `unlimited` form does not change the rate.
-    """
-    gi, gs = (":ti", ":ts") if rate == "tier" else ("gi", "gs")
-    match form:
-        case "idle":
-            step, may = f", tat = :now + {gi}, ra = :now - {gs}", "tat <= :now"
-        case "busy":
-            step, may = f", tat = tat + {gi}, ra = ra + {gi}", "tat >= :now AND ra <= :now"
-        case "unlimited":
-            step, may = "", "gi = :one"
-        case _:
-            assert_never(form)
-    if rate is not None:
-        may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
-    if budget is not None:
-        may += _within_budget(*budget)
-    there = "".join(f" AND attribute_exists(h.#p{index})" for index in range(waiting))
-    room = f"size(h) < :places AND cc = :cc{there}" if waiting else "size(h) < cc"
-    remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
-    return ConditionalUpdate(
-        f"SET h.#h = :a, {_KEY_TAKE}, #used = :second{step}"
-        + (f" REMOVE {remove}" if remove else ""),
-        f"{_KEY_OPEN} AND {room} AND {may} AND {_KEY_LEFT}",
-    )
-
-
-def _within_budget(period_index: int, whose: TierForm) -> str:
-    p = _PERIODS[period_index]
-    if whose == "own":
-        return f" AND l{p} <= :tb"
-    return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
-
-
-def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """Build the write that increases a key's hold; `budget` and its values have the same meaning as
-    in `key_hold`.
-    """
-    tier = "" if budget is None else _within_budget(*budget)
-    return ConditionalUpdate(
-        "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
-        "#on = :one AND ex > :second AND h.#h = :a AND "
-        + " AND ".join(f"#{p} >= :x" for p in _PERIODS)
-        + tier,
-    )
-
-
-KEY_SETTLE: Final = ConditionalUpdate(
-    f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h", "h.#h = :a"
-)
 KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
 # The tombstone stores the key's total spending, so `us` must be the value that was read.

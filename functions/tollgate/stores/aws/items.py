@@ -3,9 +3,8 @@
 Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
 (`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
 attributes. Stored names are short because DynamoDB bills them; they never change.
-`record_items.py` contains the items of generations and of their sums.
-
-`tables.py` builds the keys. `expressions.py` uses the names literally; a test compares them.
+`record_items.py` has the items of generations, of their sums and of jobs. A test compares the names
+with the expressions, which have them literally.
 """
 
 from typing import Final
@@ -38,7 +37,7 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens.
+    Also `b_<period>` (nano-dollars), `t_<minute>` (tokens), and `c_<quota>` with `q_<hold>` (M).
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -52,6 +51,8 @@ class KeyStateItem(HoldingItem):
     MINUTE_TOKENS: Final = "tl"  # N: tokens per minute, or UNLIMITED
     SPENT: Final = "us"  # N: nano-dollars spent in total
     LAST_USED: Final = "lu"  # N: Unix second of the last use (optional)
+    ADDRESS: Final = "ad"  # S: network address of a recent use, if KEEP_ADDRESS (optional)
+    ADDRESS_SEEN: Final = "adt"  # N: Unix second of that use (optional)
     REVISION: Final = "rv"  # N: revision of the settings in the state (optional)
     SLICES: Final = "sl"  # N: number of slices of the state (optional, default 1)
     OLD_LAST_USED: Final = "lo"  # N: LAST_USED of the secret that a rotation replaced
@@ -87,11 +88,14 @@ class KeyRow(AnyItem):
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
     PROMPT_POLICY: Final = "pp"  # S: where prompts may go (optional)
+    GUARDRAILS: Final = "gu"  # S: names of guardrails, separated by commas (optional)
     USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
     MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
     SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
     SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
     ANSWER_CACHE: Final = "ac"  # S: an AnswerSharing (optional)
+    QUOTAS: Final = "qu"  # S: limits per window, as `parse_quotas` reads them (optional)
+    KEEP_ADDRESS: Final = "ka"  # S: a KeptAddress (optional)
     WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
 
@@ -379,22 +383,3 @@ class FileUsageItem(AnyItem):
     FILES: Final = "n"  # N: number of files, including uploads in progress
     SIZE: Final = "b"  # N: sum of the files' bytes
     UPLOADS: Final = "h"  # M: bytes (N) by id of counted files whose item may not exist yet
-
-
-class BatchItem(AnyItem):
-    """Core table: a job, such as a batch."""
-
-    STATE: Final = "batch"  # B: the job's state as JSON
-    REVISION: Final = "rev"  # N: Job.revision
-
-
-class JobEventItem(AnyItem):
-    """Core table: the end of a job, for webhooks."""
-
-    EVENT: Final = "event"  # S: the WebhookEvent as JSON
-
-
-class OpenBatchItem(AnyItem):
-    """Core table: a job that has not ended; its sort key has the id."""
-
-    WORKSPACE: Final = "ws"  # S: id of the workspace

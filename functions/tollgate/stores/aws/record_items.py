@@ -1,4 +1,4 @@
-"""Every attribute of the items of generations and of their sums; `items.py` has all others."""
+"""Every attribute of items of generations, of their sums and of jobs; `items.py` has the rest."""
 
 from typing import Final
 
@@ -57,3 +57,28 @@ class GenerationItem(AnyItem):
     MODEL: Final = "m"  # S: slug of the model that served (optional)
     PROVIDER: Final = "p"  # S: provider that served (optional)
     BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed
+
+
+class BillsItem(AnyItem):
+    """Core table: the bills of many generations of one day, by the id of the first."""
+
+    BLOB: Final = "z"  # B: a list of GenerationRecords as JSON, zlib-compressed
+
+
+class BatchItem(AnyItem):
+    """Core table: a job, such as a batch."""
+
+    STATE: Final = "batch"  # B: the job's state as JSON
+    REVISION: Final = "rev"  # N: Job.revision
+
+
+class JobEventItem(AnyItem):
+    """Core table: the end of a job, for webhooks."""
+
+    EVENT: Final = "event"  # S: the WebhookEvent as JSON
+
+
+class OpenBatchItem(AnyItem):
+    """Core table: a job that has not ended; its sort key has the id."""
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace

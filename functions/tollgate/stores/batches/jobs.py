@@ -1,6 +1,6 @@
 """The state of jobs in DynamoDB: one item each, changed only at the revision that was read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Generic
 
@@ -18,9 +18,11 @@ from tollgate.aws.failures import (
 from tollgate.core.batches import BATCH_PREFIX, Batch
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.shadows import SHADOW_PREFIX, ShadowRun
 from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, reads_an_item
 from tollgate.stores.aws.expressions import SAME_REVISION
-from tollgate.stores.aws.items import AnyItem, BatchItem, JobEventItem, OpenBatchItem
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.record_items import BatchItem, JobEventItem, OpenBatchItem
 from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import get_item
 from tollgate.stores.aws.transactions import put_if_absent, transact
@@ -47,6 +49,7 @@ class JobKind(Struct, Generic[AnyJob], frozen=True, kw_only=True):
 
 
 BATCHES: Final = JobKind(state=Batch, prefix=BATCH_PREFIX, rows="B#")
+SHADOWS: Final = JobKind(state=ShadowRun, prefix=SHADOW_PREFIX, rows="S#")
 
 
 class DynamoJobStore(Generic[AnyJob]):
@@ -131,8 +134,10 @@ class DynamoJobStore(Generic[AnyJob]):
         try:
             if job.is_ended:
                 listed = {"TableName": self._table, "Key": self._key(OPEN_BATCHES, job.id)}
-                event = {"Put": {"TableName": self._table, "Item": self._event(job)}}
-                await transact(self._client, self._ids, [{"Put": put}, {"Delete": listed}, event])
+                events = [
+                    {"Put": {"TableName": self._table, "Item": item}} for item in self._events(job)
+                ]
+                await transact(self._client, self._ids, [{"Put": put}, {"Delete": listed}, *events])
             else:
                 await self._client.call("PutItem", put)
         except (ConditionFailed, TransactionCancelled):
@@ -145,13 +150,16 @@ class DynamoJobStore(Generic[AnyJob]):
             return {}
         return {BatchItem.DELETE_AT: number(int(self._clock.now_s()) + job.kept_s)}
 
-    def _event(self, job: AnyJob) -> Item:
-        """Return the item from which webhooks learn the end of a job."""
+    def _events(self, job: AnyJob) -> Iterator[Item]:
+        """Yield the item from which webhooks learn the end of a job, if they are to learn it."""
+        if job.event_type is None:
+            return
         at_ms = int(self._clock.now_s() * 1_000)
         row = job_event_row(at_ms, self.bare(job.id))
-        return {
+        event = event_of_job(job, job.event_type, at_ms)
+        yield {
             **job_key(batch_partition(job.workspace_id), row),
-            JobEventItem.EVENT: string(json.encode(event_of_job(job, at_ms)).decode()),
+            JobEventItem.EVENT: string(json.encode(event).decode()),
             JobEventItem.DELETE_AT: number(at_ms // 1_000 + _EVENT_KEPT_S),
         }
 

@@ -48,7 +48,7 @@ from tollgate.stores.keys.rows import (
     summary_of,
 )
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
-from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
+from tollgate.stores.keys.state_items import changes_state, new_key_state
 from tollgate.stores.keys.writes import KeyWrites, same_workspace
 from tollgate.stores.people.level_items import join_levels
 from tollgate.stores.ports.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
@@ -92,6 +92,9 @@ class DynamoKeyStore:
 
     async def note_use(self, principal: Principal) -> None:
         await self._directory.note_use(principal)
+
+    async def note_address(self, principal: Principal, address: str | None) -> None:
+        await self._directory.note_address(principal, address)
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key's name, secret, pointer and state in one transaction."""
@@ -303,9 +306,7 @@ class DynamoKeyStore:
             new.member_id if new.member_id != old.member_id else None,
         )
         entry = self._entry(by, "key.change", pointer, new.label, before=old, after=new)
-        pending = encode_plain_settings(old) != encode_plain_settings(new) or (
-            encode_limits(old) != encode_limits(new)
-        )
+        pending = changes_state(old, new)
         digests = await self._writes.change_rows(
             pointer, new, *renaming, *joins, *entry, pending=pending
         )

@@ -10,7 +10,8 @@ from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, LimitWarning, RateLimit, SessionLimit, TierLimits
 from tollgate.stores.aws.expressions import ConditionalUpdate
 from tollgate.stores.aws.tables import state_key
-from tollgate.stores.rules.account import limit_reached
+from tollgate.stores.rules.account import KeyHoldAttempt, KeyState, key_step, limit_reached
+from tollgate.stores.rules.quotas import QuotaRequest, QuotaTake, quota_step
 
 
 class KeyHoldRequest(Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """Limits of the key's tier, or None without a tier."""
     session: SessionLimit | None = None
     """Limit of the session, if the owner is a session."""
+    quotas: QuotaRequest = QuotaRequest()
+    """The quotas of the key, or none."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which the hold warns."""
     slices: int = 1
@@ -63,7 +66,29 @@ class KeyHold(Struct, frozen=True, kw_only=True):
     warning: LimitWarning | None = None
     """The limit that is nearly used up."""
     requests: int = 0
-    """Requests that a session counts for the hold."""
+    """Requests that a session or the quotas of a key count for the hold."""
+    quotas: QuotaTake = QuotaTake()
+    """The part of the hold that quotas of the key count."""
+
+
+def next_hold_step(
+    state: KeyState | None, owner: LimitOwner, hold_id: str, request: KeyHoldRequest, *, now_us: int
+) -> tuple[KeyHoldAttempt, QuotaTake] | GatewayError:
+    """Return the next write for a hold on a key or level, and its quotas, or a refusal."""
+    narrowed = None if state is None else state.within(request.tier, created_s(hold_id))
+    step = key_step(
+        narrowed,
+        owner,
+        hold_id,
+        request.amount_nano_usd,
+        now_us=now_us,
+        tokens=request.tokens,
+        covered=request.covered,
+    )
+    if isinstance(step, GatewayError):
+        return step
+    counted = quota_step({} if state is None else state.counters, request.quotas, owner, hold_id)
+    return counted if isinstance(counted, GatewayError) else (step, counted)
 
 
 def update_state(

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from tollgate.aws.attributes import Item
+from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import Clock
@@ -24,9 +24,12 @@ from tollgate.stores.aws.tables import (
     get_items,
     key_pointer_key,
     secret_key,
+    try_update,
 )
+from tollgate.stores.keys.key_holds import update_state
 from tollgate.stores.keys.principals import principal_of, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash
+from tollgate.stores.keys.session_expressions import KEY_ADDRESS
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.routing.publications import PublicationStore
 from tollgate.stores.rules.account import key_refused
@@ -38,6 +41,7 @@ FOUND_FOR_S: Final = 5.0
 _ABSENT_FOR_S: Final = 1.0
 _CACHED_MAX: Final = 10_000
 _USE_NOTED_FOR_S: Final = 60.0
+_ADDRESS_NOTED_FOR_S: Final = 600.0
 
 # Attributes of a secret's item that refer to other items: a team, a member, or a session's key.
 _LEADS_ABOVE: Final = (SecretItem.TEAM, SecretItem.MEMBER, SessionItem.KEY_HASH)
@@ -81,6 +85,7 @@ class DynamoKeyDirectory:
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._above: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
         self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
+        self._addresses_noted_s: OrderedDict[str, float] = OrderedDict()
 
     async def authenticate(self, secret: str) -> Principal:
         """Return the principal of a secret, read at most five seconds ago."""
@@ -186,6 +191,22 @@ class DynamoKeyDirectory:
             await self._states.note_use(owner, old_secret=principal.old_secret)
         except StoreUnavailable as unavailable:
             _log.warning("a use of key %s was not recorded: %s", principal.key_id, unavailable)
+
+    async def note_address(self, principal: Principal, address: str | None) -> None:
+        """Record the address of a use, if the key stores it, at most every ten minutes."""
+        if principal.kept_address is None or address is None:
+            return
+        now_s = self._clock.monotonic_s()
+        if now_s < self._addresses_noted_s.get(principal.key_id, 0.0):
+            return
+        _remember(self._addresses_noted_s, principal.key_id, now_s + _ADDRESS_NOTED_FOR_S)
+        owner = LimitOwner(level="key", id=principal.key_id, workspace_id=principal.workspace_id)
+        values = {":ad": string(address), ":second": number(int(self._clock.now_s()))}
+        write = update_state(KEY_ADDRESS, self._tables.ledger, owner, names={}, values=values)
+        try:
+            await try_update(self._client, write)
+        except StoreUnavailable as unavailable:
+            _log.warning("an address of key %s was not stored: %s", principal.key_id, unavailable)
 
     def forget(self, *digests: str) -> None:
         """Remove the secrets with these hashes from the cache, because their items have changed."""

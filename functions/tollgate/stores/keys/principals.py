@@ -4,7 +4,15 @@ from typing import cast
 
 from tollgate.aws.attributes import Item
 from tollgate.core.ids import created_s
-from tollgate.core.principal import Admission, AnswerSharing, KeyRole, Principal, UsageOn
+from tollgate.core.principal import (
+    Admission,
+    AnswerSharing,
+    KeptAddress,
+    KeyRole,
+    Principal,
+    UsageOn,
+)
+from tollgate.core.quotas import parse_quotas
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -45,13 +53,17 @@ def principal_of(row: Item) -> Principal:
         ),
         # Only the stores write this attribute, and they accept only values of AnswerSharing.
         answer_sharing=cast(AnswerSharing | None, read_optional_text(row, SecretItem.ANSWER_CACHE)),
+        # Only the stores write this attribute, and they accept only values of KeptAddress.
+        kept_address=cast(KeptAddress | None, read_optional_text(row, SecretItem.KEEP_ADDRESS)),
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
         key_policy=read_optional_text(row, SecretItem.PROMPT_POLICY),
+        key_guardrails=read_optional_text(row, SecretItem.GUARDRAILS),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        key_quotas=parse_quotas(read_optional_text(row, SecretItem.QUOTAS)),
         warns_from_percent=read_optional_number(row, SecretItem.WARN_AT),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )

@@ -68,13 +68,16 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
     "allowed_ips": _StoredSetting(KeyRow.ALLOWED_IPS, string, read_optional_text),
     "prompt_policy": _StoredSetting(KeyRow.PROMPT_POLICY, string, read_optional_text),
+    "guardrails": _StoredSetting(KeyRow.GUARDRAILS, string, read_optional_text),
     "max_cost": _StoredSetting(KeyRow.MAX_COST, lambda amount: number(nano_usd(amount)), _read_usd),
     "session_budget": _StoredSetting(
         KeyRow.SESSION_BUDGET, lambda amount: number(nano_usd(amount)), _read_usd
     ),
     "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
+    "quotas": _StoredSetting(KeyRow.QUOTAS, string, read_optional_text),
     "warn_at": _StoredSetting(KeyRow.WARN_AT, number, read_optional_number),
     "answer_cache": _StoredSetting(KeyRow.ANSWER_CACHE, string, read_optional_text),
+    "keep_address": _StoredSetting(KeyRow.KEEP_ADDRESS, string, read_optional_text),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())
@@ -200,7 +203,11 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),
         hold_ids=tuple(sorted(holds)),
+        counters=key.counters,
+        read_s=second,
         last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
+        last_address=read_optional_text(state, KeyStateItem.ADDRESS),
+        last_address_s=read_optional_number(state, KeyStateItem.ADDRESS_SEEN),
         old_secret=_read_old_secret(pointer, state, now_s),
     )
 

@@ -73,9 +73,7 @@ async def hold_on_slices(
             count = stored_count
             items = await states.read_slices(owner, count)
         now_us = states.now_us()
-        slices = {
-            slice_: read_key_state(item, now_us / 1_000_000) for slice_, item in items.items()
-        }
+        slices = {slice_: read_key_state(item, now_us) for slice_, item in items.items()}
         choice = _choose(owner, slices, hold_id, on_one_slice, now_us=now_us)
         if isinstance(choice, GatewayError):
             return choice

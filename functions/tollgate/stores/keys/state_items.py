@@ -20,6 +20,7 @@ from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items, key_state_key, owner_of_state, state_key
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.quotas import COUNTER_PREFIX
 
 # Imported with the first full state.
 _WITHOUT_WAITING: Final = DottedName[Callable[[KeyState, Iterable[str], float], KeyState]](
@@ -40,8 +41,8 @@ RATE_NAMES: Final = (
 
 
 @reads_an_item
-def read_key_state(item: Item, now_s: float | None = None) -> KeyState:
-    """Decode the state of a key or a level; `now_s` tells which holds take no place."""
+def read_key_state(item: Item, now_us: int | None = None) -> KeyState:
+    """Decode the state of a key or a level; `now_us` tells which holds take no place."""
     state = KeyState(
         enabled=read_number(item, KeyStateItem.ENABLED) == 1,
         expires_s=read_number(item, KeyStateItem.EXPIRES),
@@ -51,6 +52,9 @@ def read_key_state(item: Item, now_s: float | None = None) -> KeyState:
         buckets={
             name: int(value["N"]) for name, value in item.items() if name.startswith(("b_", "t_"))
         },
+        counters={
+            name: int(value["N"]) for name, value in item.items() if name.startswith(COUNTER_PREFIX)
+        },
         rate=RateState(
             full_us=read_number(item, KeyStateItem.RATE_FULL),
             ready_us=read_number(item, KeyStateItem.RATE_READY),
@@ -59,9 +63,9 @@ def read_key_state(item: Item, now_s: float | None = None) -> KeyState:
         ),
         tokens_per_minute=read_number(item, KeyStateItem.MINUTE_TOKENS),
     )
-    if now_s is None or state.holds < state.concurrency:
+    if now_us is None or state.holds < state.concurrency:
         return state
-    return _WITHOUT_WAITING()(state, item[KeyStateItem.HOLDS]["M"], now_s)
+    return _WITHOUT_WAITING()(state, item[KeyStateItem.HOLDS]["M"], now_us / 1_000_000)
 
 
 @reads_an_item
@@ -118,6 +122,16 @@ def encode_plain_settings(settings: KeySettings) -> Item:
         KeyStateItem.CONCURRENCY: number(concurrency),
         **encode_rate(rate),
     }
+
+
+def changes_state(old: KeySettings, new: KeySettings) -> bool:
+    """Return whether a change of settings must also change the key's state."""
+    return (
+        encode_plain_settings(old) != encode_plain_settings(new)
+        or encode_limits(old) != encode_limits(new)
+        # The state has the address that is no longer stored.
+        or (old.keep_address is not None and new.keep_address is None)
+    )
 
 
 def encode_rate(rate: RateState) -> Item:

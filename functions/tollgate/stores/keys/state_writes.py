@@ -12,8 +12,9 @@ from tollgate.core.clock import Clock
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import key_change
 from tollgate.stores.aws.items import AnyItem, KeyStateItem
-from tollgate.stores.aws.tables import get_items
+from tollgate.stores.aws.tables import get_items, try_update
 from tollgate.stores.keys.rows import state_revision
+from tollgate.stores.keys.session_expressions import KEY_ADDRESS_FORGET
 from tollgate.stores.keys.state_items import (
     LIMIT_NAMES,
     RATE_NAMES,
@@ -45,6 +46,10 @@ class StateWrites:
             states = await get_items(self._client, self._table, [state_key])
             if not states or state_revision(states[0]) >= revision:
                 return
+            if new.keep_address is None and KeyStateItem.ADDRESS in states[0]:
+                values = {":ad": states[0][KeyStateItem.ADDRESS]}
+                forget = KEY_ADDRESS_FORGET.build(self._table, state_key, values)
+                await try_update(self._client, forget)
             try:
                 old = with_state(new, states[0])
                 await self._change(state_key, states[0], old, new, revision=revision)

@@ -16,28 +16,43 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
-from tollgate.stores.aws.expressions import (
-    KEY_SETTLE,
-    KEY_USED,
-    key_hold,
-    key_top_up,
-)
+from tollgate.core.quotas import QuotaHold
+from tollgate.stores.aws.expressions import KEY_USED
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import try_update
-from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest, update_state
+from tollgate.stores.keys.hold_expressions import key_hold, key_settle, key_top_up
+from tollgate.stores.keys.key_holds import (
+    KeyHold,
+    KeyHoldRequest,
+    next_hold_step,
+    update_state,
+)
+from tollgate.stores.keys.quota_writes import (
+    QuotaPart,
+    hold_part,
+    read_taken,
+    settle_part,
+    stale_names,
+)
 from tollgate.stores.keys.state_items import count_slices, get_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
     KeyHoldAttempt,
     KeyState,
     key_refused,
-    key_step,
     microseconds,
     top_up_refusal,
 )
 from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
+from tollgate.stores.rules.quotas import (
+    QuotaUse,
+    quota_step,
+    refuse_top_up,
+    top_up_amounts,
+    top_up_take,
+)
 
 if TYPE_CHECKING:
     from tollgate.stores.keys.session_states import SessionStates
@@ -71,6 +86,7 @@ class _LastSeen(Struct, frozen=True):
 
 
 _UNSEEN: Final = _LastSeen()
+_UNKNOWN_USE: Final = QuotaUse()
 
 
 class KeyStates:
@@ -102,6 +118,9 @@ class KeyStates:
         if last_seen is _UNSEEN and owner.level == "key":
             # Every key has a rate limit; most levels have none.
             form = "idle"
+        counted = quota_step({}, request.quotas, owner, hold_id)
+        if isinstance(counted, GatewayError):
+            return counted
         amount = request.amount_max_nano_usd
         take = KeyHoldAttempt(amount_nano_usd=amount, form=form, tokens=request.tokens)
         for _ in range(_WRITES_MAX):
@@ -113,24 +132,19 @@ class KeyStates:
                 stale=last_seen.stale,
                 used=_USED[request.old_secret],
                 tier=tier_part(request.tier, own, take),
+                quotas=hold_part(counted, hold_id),
             )
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
                 now_us = self.now_us()
-                state = self._read_refusing(owner, failed.item, now_us)
-                step = key_step(
-                    None if state is None else state.within(request.tier, created_s(hold_id)),
-                    owner,
-                    hold_id,
-                    request.amount_nano_usd,
-                    now_us=now_us,
-                    tokens=request.tokens,
-                    covered=request.covered,
-                )
+                state = None if failed.item is None else read_key_state(failed.item, now_us)
+                if failed.item is not None and state is not None:
+                    self._remember(owner, failed.item, state, now_us)
+                step = next_hold_step(state, owner, hold_id, request, now_us=now_us)
                 if isinstance(step, GatewayError):
                     return await self._hold_on_more(owner, hold_id, request, failed.item) or step
-                take = step
+                take, counted = step
                 own = own if state is None else OwnLimits.of(state)
             except StoreUnavailable as unavailable:
                 if unavailable.maybe_applied:
@@ -150,6 +164,7 @@ class KeyStates:
                     rate_limit=held.rate.to_limit(now_us),
                     token_limit=held.token_limit(second, now_s),
                     warning=find_warning(held, request.warns_from_percent, second),
+                    quotas=counted,
                 )
         raise StoreUnavailable(
             f"the state of {owner.level} {owner.id} keeps changing", maybe_applied=False
@@ -207,13 +222,16 @@ class KeyStates:
         held_nano_usd: int,
         more_nano_usd: int,
         tier: TierLimits | None = None,
+        quotas: Sequence[QuotaHold] = (),
     ) -> GatewayError | None:
         """Add to a hold's amount; return a refusal if the key or a limit no longer allows it.
 
         A retry is safe: the amount only grows, so a retry finds out that the first call was
         applied. Raise StoreUnavailable if the hold's amount is not `held_nano_usd`.
         """
-        names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
+        take = top_up_take(quotas, more_nano_usd)
+        counted = hold_part(take, hold_id, added=top_up_amounts(quotas, more_nano_usd))
+        names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED, **counted.names}
         own = self._last_seen.get(owner, _UNSEEN).own
         for _ in range(_WRITES_MAX):
             spending = budget_part(tier, own, more_nano_usd)
@@ -225,8 +243,9 @@ class KeyStates:
                 ":one": number(1),
                 ":second": number(now_us // 1_000_000),
                 **spending.values,
+                **counted.values,
             }
-            write = key_top_up(spending.budget)
+            write = key_top_up(spending.budget, counted.counters)
             try:
                 payload = update_state(write, self._table, owner, names=names, values=values)
                 await self._client.call("UpdateItem", payload)
@@ -241,6 +260,8 @@ class KeyStates:
                 if refusal := top_up_refusal(
                     narrowed, owner, hold_id, more_nano_usd, now_us=now_us
                 ):
+                    return refusal
+                if refusal := refuse_top_up(state.counters, take, owner, hold_id):
                     return refusal
                 if held != held_nano_usd:
                     break
@@ -266,12 +287,15 @@ class KeyStates:
         cost_nano_usd: int,
         unused_tokens: int = 0,
         unused_requests: int = 0,
+        quotas: Sequence[QuotaHold] = (),
+        use: QuotaUse = _UNKNOWN_USE,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
         """Replace a hold by the cost, in the periods that the hold was taken from.
 
         `unused_tokens` are returned to the hold's minute; the number is negative if more tokens
-        were used than held. `unused_requests` are returned to a session. A settled hold is ignored.
+        were used than held. `unused_requests` are returned to a session. The counters of quotas
+        get back what `use` leaves. A settled hold is ignored.
         """
         if owner.level == "session":
             await self._sessions.settle(
@@ -284,17 +308,30 @@ class KeyStates:
             )
             return
 
+        taken = {each.name: each.taken for each in quotas}
+
         async def settle(held: int) -> None:
+            nonlocal taken
+            counted = settle_part(taken, use, hold_id)
             values = {
                 ":a": number(held),
                 ":c": number(cost_nano_usd),
                 ":d": number(held - cost_nano_usd),
                 ":t": number(unused_tokens),
+                **counted.values,
             }
             payload = update_state(
-                KEY_SETTLE, self._table, owner, names=_names(hold_id), values=values
+                key_settle(counted.counters),
+                self._table,
+                owner,
+                names={**_names(hold_id), **counted.names},
+                values=values,
             )
-            await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
+            try:
+                await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
+            except ConditionFailed as failed:
+                taken = read_taken(failed.item, hold_id)
+                raise
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
 
@@ -308,10 +345,12 @@ class KeyStates:
         stale: Sequence[str],
         used: str,
         tier: TierPart,
+        quotas: QuotaPart,
     ) -> dict[str, object]:
         names = _names(hold_id)
         names["#on"] = KeyStateItem.ENABLED
         names["#used"] = used
+        names |= quotas.names
         # The bucket of a hold whose id is minutes old may be stale: do not remove a bucket that
         # this write changes.
         removed = [name for name in stale if name not in names.values()]
@@ -322,6 +361,7 @@ class KeyStates:
             ":second": number(now_us // 1_000_000),
             ":one": number(1),
             **tier.values,
+            **quotas.values,
         }
         if take.form != "unlimited":
             values[":now"] = number(now_us)
@@ -335,21 +375,15 @@ class KeyStates:
             rate=tier.rate,
             budget=tier.budget,
             waiting=len(take.waiting),
+            counters=quotas.counters,
         )
         payload = update_state(write, self._table, owner, names=names, values=values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
 
-    def _read_refusing(self, owner: LimitOwner, item: Item | None, now_us: int) -> KeyState | None:
-        """Return and remember the state that has refused a write; None if there is no state."""
-        if item is None:
-            return None
-        state = read_key_state(item, now_us / 1_000_000)
-        self._remember(owner, item, state, now_us)
-        return state
-
     def _remember(self, owner: LimitOwner, item: Item, state: KeyState, now_us: int) -> None:
-        stale = stale_buckets(set(item), now_us // 1_000_000)
+        second = now_us // 1_000_000
+        stale = (*stale_buckets(set(item), second), *stale_names(item, second))
         self._last_seen[owner] = _LastSeen(stale, OwnLimits.of(state), state)
         self._last_seen.move_to_end(owner)
         if len(self._last_seen) > _KEYS_REMEMBERED_MAX:

@@ -14,6 +14,7 @@ from tollgate.stores.money.wallets import WalletHold
 from tollgate.stores.ports.base import Hold, LevelHold
 from tollgate.stores.rules.budget_left import least_percent_left
 from tollgate.stores.rules.periods import bucket_names
+from tollgate.stores.rules.quotas import QuotaRequest
 
 
 class HoldRequest(Struct, frozen=True, kw_only=True):
@@ -25,6 +26,8 @@ class HoldRequest(Struct, frozen=True, kw_only=True):
     covered: bool
     tier: TierLimits | None
     session: SessionLimit | None
+    models: tuple[str, ...]
+    """Models that may answer."""
     meanwhile: Callable[[], None] | None
     """Callback for work that can be done while the writes are in flight."""
 
@@ -57,7 +60,15 @@ def states_of(request: HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
         tier=request.tier,
     )
     key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
-    states = [(key, replace(key_request, warns_from_percent=principal.warns_from_percent))]
+    quotas = QuotaRequest.of(
+        principal,
+        request.models,
+        request.amount_nano_usd,
+        tokens=request.tokens,
+        covered=request.covered,
+    )
+    warns_from_percent = principal.warns_from_percent
+    states = [(key, replace(key_request, quotas=quotas, warns_from_percent=warns_from_percent))]
     for level in principal.levels:
         if level.limited:
             owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
@@ -102,5 +113,7 @@ def whole_hold(
             for state in levels
             if (side := state.owner.beside_key) is not None
         ),
+        quotas=key.quotas.holds,
+        closed_models=key.quotas.closed_models,
         crowded=wallet.crowded,
     )

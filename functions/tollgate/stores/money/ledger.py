@@ -38,6 +38,7 @@ from tollgate.stores.money.settlements import Release, Settlements, SideWrite
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.quotas import QuotaUse, topped_up, use_of
 
 _IDS_MAX: Final = 3
 # No further id is tried after this time, and the request is refused with status 503.
@@ -86,6 +87,7 @@ class DynamoLedger:
         covered: bool = False,
         tier: TierLimits | None = None,
         session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Hold money on wallet, key, levels and session; if all have enough, in one round trip."""
@@ -96,6 +98,7 @@ class DynamoLedger:
             covered=covered,
             tier=tier,
             session=session,
+            models=models,
             meanwhile=meanwhile,
         )
         holding = asyncio.ensure_future(self._hold(request, first_id))
@@ -105,7 +108,7 @@ class DynamoLedger:
             # The caller disconnected during the write, so the hold is released.
             await asyncio.wait([holding])
             if holding.exception() is None:
-                await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
+                await self._settle_sides(holding.result(), QuotaUse(requests=0))
             raise
 
     def budget_left_percent(
@@ -138,6 +141,7 @@ class DynamoLedger:
                     held_nano_usd=hold.key_nano_usd,
                     more_nano_usd=more_nano_usd,
                     tier=hold.tier,
+                    quotas=hold.quotas,
                 ),
                 *(
                     self._keys.top_up(
@@ -156,6 +160,7 @@ class DynamoLedger:
             hold,
             wallet_nano_usd=hold.wallet_nano_usd + more_nano_usd,
             key_nano_usd=hold.key_nano_usd + more_nano_usd,
+            quotas=topped_up(hold.quotas, more_nano_usd),
             levels=tuple(
                 replace(level, nano_usd=level.nano_usd + more_nano_usd)
                 if level in topped
@@ -179,9 +184,7 @@ class DynamoLedger:
                 for_s=_DECIDES_FOR_S,
                 is_idempotent=True,
             )
-        await self._settle_sides(
-            hold, cost_nano_usd=decided.cost_nano_usd, tokens=decided.usage.total_tokens
-        )
+        await self._settle_sides(hold, use_of(decided))
         return decided
 
     async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
@@ -191,7 +194,7 @@ class DynamoLedger:
         """
         settling = (
             repeat_while_refused(side, self._clock, jitter=self._ids.uniform, is_idempotent=True)
-            for side in self._settlements_of(hold, cost_nano_usd=cost_nano_usd, tokens=0)
+            for side in self._settlements_of(hold, QuotaUse(cost_nano_usd=cost_nano_usd))
         )
         with refusing_when_unavailable():
             await asyncio.gather(*settling)
@@ -325,16 +328,19 @@ class DynamoLedger:
                     cost_nano_usd=0,
                     unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
                     unused_requests=state.requests if isinstance(state, KeyHold) else 0,
+                    quotas=state.quotas.holds if isinstance(state, KeyHold) else (),
+                    use=QuotaUse(requests=0),
                 )
                 releases.append(Release(write=write, is_unsure=isinstance(state, HoldUnknown)))
         await self._settlements.release(hold_id, releases)
 
-    async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
-        settling = self._settlements_of(hold, cost_nano_usd=cost_nano_usd, tokens=tokens)
+    async def _settle_sides(self, hold: Hold, use: QuotaUse) -> None:
+        settling = self._settlements_of(hold, use)
         await self._settlements.settle(hold.id, settling)
 
-    def _settlements_of(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> list[SideWrite]:
+    def _settlements_of(self, hold: Hold, use: QuotaUse) -> list[SideWrite]:
         """Return the writes that settle a hold's sides; repeating them does no harm."""
+        cost_nano_usd, tokens = use.cost_nano_usd, use.tokens
         return [
             partial(
                 self._wallets.settle,
@@ -352,6 +358,8 @@ class DynamoLedger:
                 held_nano_usd=hold.key_nano_usd,
                 cost_nano_usd=cost_nano_usd,
                 unused_tokens=hold.key_tokens - tokens,
+                quotas=hold.quotas,
+                use=use,
             ),
             *(
                 partial(

@@ -30,6 +30,7 @@ from tollgate.stores.aws.tables import owner_of_state
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.quotas import use_of
 from tollgate.stores.rules.sweep import (
     ExpiredHold,
     StateHolds,
@@ -100,6 +101,7 @@ class Sweeper(Struct, frozen=True):
                         expired.id,
                         held_nano_usd=state.holds[expired.id],
                         cost_nano_usd=record.cost_nano_usd if pays(record, state.owner) else 0,
+                        use=use_of(record),
                     )
             except StoreUnavailable as unavailable:
                 _log.warning("hold %s could not be expired: %s", expired.id, unavailable)

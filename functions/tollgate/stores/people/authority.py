@@ -132,4 +132,5 @@ def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int)
         models=settings.models,
         slices=slices,
         prompt_policy=settings.prompt_policy,
+        guardrails=settings.guardrails,
     )

@@ -79,8 +79,16 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     """Nano-dollars that are currently held."""
     hold_ids: tuple[str, ...] = ()
     """Ids of the generations that the amount is held for, oldest first."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Used and held part of each quota's windows, by the names of the counters."""
+    read_s: int = 0
+    """Unix second at which the key was read, in whose windows its limits count."""
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
+    last_address: str | None = None
+    """Network address of a recent use; None unless the key stores it (`keep_address`)."""
+    last_address_s: int | None = None
+    """Unix second of that use."""
     old_secret: OldSecret | None = None
     """The secret that a rotation replaced; None once it is refused."""
 

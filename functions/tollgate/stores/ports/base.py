@@ -18,6 +18,7 @@ from tollgate.core.limits import (
     TierLimits,
 )
 from tollgate.core.principal import Principal
+from tollgate.core.quotas import QuotaHold
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import (
     AnswerTime,
@@ -83,6 +84,10 @@ class Hold(Struct, frozen=True, kw_only=True):
 
     These holds are settled even if the key has moved to another team in the meantime.
     """
+    quotas: tuple[QuotaHold, ...] = ()
+    """The part of the hold that quotas of the key count."""
+    closed_models: frozenset[str] = frozenset()
+    """Models that may not be tried, because they have used up a quota of the key."""
     crowded: bool = False
     """True if the shard has too many holds; settle() then marks the shard so that
     shards are added.
@@ -116,6 +121,7 @@ class Ledger(Protocol):
         covered: bool = False,
         tier: TierLimits | None = None,
         session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Set money aside before anything is spent, and return the hold.
@@ -124,7 +130,9 @@ class Ledger(Protocol):
         member and team apply as well. `tokens` is the upper bound of the generation's tokens, which
         are taken from the key's minute. A `covered` hold takes the whole amount or is refused. Any
         other hold takes the remaining amount, and is refused only if nothing is left. A `session`
-        takes the whole amount in any case, so its limit is not exceeded. The hold's id
+        takes the whole amount in any case, so its limit is not exceeded. The quotas of the key
+        count the `models` that may answer; the hold names those that have used up a quota, and is
+        refused if none is left. The hold's id
         is `first_id`, unless a write under that id had an unknown outcome. `meanwhile` may be
         called during the writes, and must not raise.
 
@@ -195,6 +203,9 @@ class KeyDirectory(Protocol):
 
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key by a request without a hold, at most once a minute."""
+
+    async def note_address(self, principal: Principal, address: str | None) -> None:
+        """Record the address of a use, if the key stores it, at most every ten minutes."""
 
 
 class CooldownStore(Protocol):

@@ -13,6 +13,7 @@ from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.shadows import ShadowRun
 from tollgate.stores.ports.base import Hold
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -81,6 +82,14 @@ class BackgroundServices(Struct, frozen=True, kw_only=True):
     """None if workers look for open jobs themselves."""
 
 
+class ShadowServices(Struct, frozen=True, kw_only=True):
+    """The store of shadow runs, and the queue that wakes their workers."""
+
+    store: JobStore[ShadowRun]
+    queue: BatchQueue | None
+    """None if workers look for open runs themselves."""
+
+
 class SubmissionLedger(Protocol):
     """The money of lines that a provider runs together, under one hold."""
 
@@ -92,6 +101,7 @@ class SubmissionLedger(Protocol):
         *,
         covered: bool = False,
         tier: TierLimits | None = None,
+        models: tuple[str, ...] = (),
     ) -> Hold:
         """Hold money as `Ledger.hold` does."""
 

@@ -166,7 +166,7 @@ class DynamoActivityStore:
         ]
 
     async def _close(self, workspace_id: str, day_s: int) -> bool:
-        """Write the sums for a day, then its mark; return False if a record is corrupt.
+        """Write the bills and sums of a day, then its mark; return False if a record is corrupt.
 
         Only one page of records is in memory, because a day may have any number of records.
         """
@@ -177,6 +177,7 @@ class DynamoActivityStore:
                 return False
             for record in page.found:
                 summary.add(record)
+            await self._generations.put_bills(page.found)
         rows = summary.rows()
         for start in range(0, len(rows), _WRITES_AT_ONCE):
             batch = rows[start : start + _WRITES_AT_ONCE]

@@ -1,7 +1,7 @@
 """Generation records in DynamoDB, stored as a compressed blob next to attributes for filters."""
 
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
@@ -25,6 +25,7 @@ from tollgate.stores.aws.tables import (
     get_item,
     query_rows,
 )
+from tollgate.stores.records.bills import DynamoBillStore
 
 _COMPRESSION_LEVEL: Final = 6
 # Maximum number of queries per call of `page`, which is enough for a month or ten thousand records.
@@ -35,22 +36,37 @@ _RECORDS: Final = msgspec.json.Decoder(GenerationRecord)
 
 
 class DynamoGenerationStore:
-    """The records of generations, which expire `retention_s` after the generation began."""
+    """The records of generations, which expire `retention_s` after the generation began.
 
-    def __init__(self, client: AwsCaller, table: str, *, retention_s: int) -> None:
+    Expired records are read from their `bills`, if bills are stored for longer.
+    """
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        table: str,
+        *,
+        retention_s: int,
+        bills: DynamoBillStore | None = None,
+    ) -> None:
         self._client = client
         self._table = table
         self._retention_s = retention_s
+        self._bills = bills
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record of this workspace with a consistent read; None if there is none."""
+        """Return a record of this workspace with a consistent read, or the bill of an expired one;
+        None if there is neither.
+        """
         if not is_id(generation_id):
             return None
         with refusing_when_unavailable():
             item = await get_item(
                 self._client, self._table, generation_key(workspace_id, generation_id)
             )
-            return None if item is None else read_record(item)
+            if item is not None:
+                return read_record(item)
+        return None if self._bills is None else await self._bills.find(workspace_id, generation_id)
 
     async def page(
         self,
@@ -75,10 +91,9 @@ class DynamoGenerationStore:
                 return page(None)
             floor = max(low, _day_start(high))
             room = limit - len(page_records)
-            items, end = await self._query(
+            records, corrupt, end = await self._read(
                 workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
             )
-            records, corrupt = decode_items(read_record, items)
             unreadable += corrupt
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
             page_records += passing[:room]
@@ -103,6 +118,27 @@ class DynamoGenerationStore:
             yield Page(found=tuple(records), next=last, unreadable=tuple(corrupt))
             if after is None:
                 return
+
+    async def put_bills(self, records: Sequence[GenerationRecord]) -> None:
+        """Write the bills of consecutive records of a day, if bills outlive records."""
+        if self._bills is not None:
+            await self._bills.put(records)
+
+    async def _read(
+        self, workspace_id: str, low: str, high: str, *, limit: int
+    ) -> tuple[Sequence[GenerationRecord], list[str], str | None]:
+        """Return records and bills of expired records on `low`'s day, newest first, the names of
+        corrupt items, and the lowest id that was reached; None if it is `low`.
+        """
+        items, end = await self._query(workspace_id, low, high, limit=limit)
+        records, corrupt = decode_items(read_record, items)
+        if self._bills is None:
+            return records, corrupt, end
+        found = await self._bills.page(workspace_id, low, high)
+        reached = max(found.low, end or low)
+        merged = {each.id: each for each in (*found.bills, *records) if each.id >= reached}
+        newest_first = [merged[id_] for id_ in sorted(merged, reverse=True)]
+        return newest_first, [*corrupt, *found.unreadable], None if reached == low else reached
 
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import approximate_duration
@@ -147,6 +147,8 @@ class KeyState(Struct, frozen=True, kw_only=True):
     tokens_per_minute: int = UNLIMITED
     waiting: tuple[str, ...] = ()
     """Ids of holds that take no place, if the others have to be counted exactly."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Used part of each quota, by counter name; an absent counter is unused."""
 
     def within(self, tier: TierLimits | None, second: int) -> "KeyState":
         """Return this state, with stricter limits where the tier has them."""
@@ -196,7 +198,6 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
     """`idle` for a full rate bucket, `busy` for a filling one, `unlimited` without a rate limit."""
     tokens: int = 0
     waiting: tuple[str, ...] = ()
-    """Ids of holds that take none of the places."""
     concurrency: int = 0
 
 

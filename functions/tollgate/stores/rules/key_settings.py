@@ -5,6 +5,7 @@ and `tollgate keys` do not convert their values, so their fields and options are
 settings look different to callers (USD, times), and are converted by hand.
 """
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from types import NoneType
@@ -16,8 +17,9 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
-from tollgate.core.principal import AnswerSharing, UsageOn
+from tollgate.core.principal import AnswerSharing, KeptAddress, UsageOn
 from tollgate.core.prompt_policy import NO_RETENTION, NO_TRAINING, parse_policy
+from tollgate.core.quotas import parse_quotas
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
@@ -29,6 +31,9 @@ _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 NETWORKS_LENGTH_MAX: Final = 4_000
 PROMPT_POLICY_LENGTH_MAX: Final = 200
+QUOTAS_LENGTH_MAX: Final = 1_000
+GUARDRAILS_LENGTH_MAX: Final = 500
+_GUARDRAILS: Final = re.compile(r"[a-z0-9._-]+(, ?[a-z0-9._-]+)*")
 
 
 def check_days(name: str, days: int | None) -> None:
@@ -67,6 +72,29 @@ def check_prompt_policy(text: str | None) -> None:
             f"{unknown}.",
             param="prompt_policy",
         ) from unknown
+
+
+def check_quotas(text: str | None) -> None:
+    """Raise RequestError for quotas that are malformed, repeated or too many."""
+    try:
+        parse_quotas(text)
+    except ValueError as malformed:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "quotas must be limits such as requests/hour=500 or usd/day=5@anthropic/*, separated "
+            f"by commas: {malformed}.",
+            param="quotas",
+        ) from malformed
+
+
+def check_guardrail_names(text: str | None) -> None:
+    """Raise RequestError unless a text lists names of guardrails."""
+    if text is not None and not _GUARDRAILS.fullmatch(text):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "guardrails must be names of guardrails in routing.yaml, separated by commas.",
+            param="guardrails",
+        )
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
@@ -153,6 +181,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     """Requests of a session; None for no limit."""
+    quotas: Annotated[
+        str | None,
+        KeyOption(
+            option="quotas",
+            text="Requests, tokens or USD per second, minute, hour, day, week or month, of all "
+            "models or of a glob, separated by commas: requests/hour=500,usd/day=5@anthropic/*.",
+            length_max=QUOTAS_LENGTH_MAX,
+        ),
+    ] = None
+    """Limits per window, which count from the window in which they are set."""
     warn_at: Annotated[
         int | None,
         KeyOption(
@@ -243,6 +281,15 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    keep_address: Annotated[
+        KeptAddress | None,
+        KeyOption(
+            option="keep-address",
+            text="Network address to store, which is personal data: that of the last use (last), "
+            "written at most every ten minutes. Unset, no address is stored.",
+        ),
+    ] = None
+
     prompt_policy: Annotated[
         str | None,
         KeyOption(
@@ -250,6 +297,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             text="Where prompts may go, separated by commas: eu or ISO 3166 codes of countries, "
             "no_training, no_retention. Providers that do not state what they do get no prompts.",
             length_max=PROMPT_POLICY_LENGTH_MAX,
+        ),
+    ] = None
+
+    guardrails: Annotated[
+        str | None,
+        KeyOption(
+            option="guardrails",
+            text="Guardrails of routing.yaml that also judge these requests, separated by commas. "
+            "Without one that is named here, requests are refused.",
+            length_max=GUARDRAILS_LENGTH_MAX,
         ),
     ] = None
 
@@ -274,6 +331,8 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         check_days("response_days", self.response_days)
         check_networks(self.allowed_ips)
         check_prompt_policy(self.prompt_policy)
+        check_quotas(self.quotas)
+        check_guardrail_names(self.guardrails)
 
 
 class PlainSetting(Struct, frozen=True):

@@ -13,7 +13,12 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.principal import MemberRole
 from tollgate.stores.rules.account import UNLIMITED_BURST, UNLIMITED_RATE
-from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeySettings, check_prompt_policy
+from tollgate.stores.rules.key_settings import (
+    PLAIN_SETTINGS,
+    KeySettings,
+    check_guardrail_names,
+    check_prompt_policy,
+)
 
 _TEAM_ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _MEMBER_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
@@ -52,6 +57,8 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
     """Number of concurrent requests; None for no limit."""
     prompt_policy: str | None = None
     """Prompt policy for the level's keys; None for none."""
+    guardrails: str | None = None
+    """Names of guardrails for the level's keys; None for none."""
 
     def __post_init__(self) -> None:
         for name, plain in PLAIN_SETTINGS.items():
@@ -69,6 +76,7 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
         if self.display_name is not None and not 1 <= len(self.display_name) <= _DISPLAY_NAME_MAX:
             raise _refuse("display_name", f"must have 1 to {_DISPLAY_NAME_MAX} characters")
         check_prompt_policy(self.prompt_policy)
+        check_guardrail_names(self.guardrails)
 
     @property
     def is_limited(self) -> bool:

@@ -81,14 +81,14 @@ def event_of_alert(alert: BudgetAlert, created_s: int) -> WebhookEvent:
     )
 
 
-def event_of_job(job: Job, at_ms: int) -> WebhookEvent:
+def event_of_job(job: Job, kind: str, at_ms: int) -> WebhookEvent:
     """Return the event for a job that has ended, with OpenAI's type and data.
 
     https://developers.openai.com/docs/guides/webhooks (2026-11-27)
     """
     return WebhookEvent(
         id=f"{EVENT_PREFIX}{at_ms:013d}.{job.id.partition('_')[2]}",
-        type=job.event_type,
+        type=kind,
         workspace_id=job.workspace_id,
         created_at=iso_ms(at_ms),
         data={"id": job.id},

@@ -36,7 +36,8 @@ from tollgate.stores.aws.expressions import (
     WEBHOOK_TAKES,
     ConditionalUpdate,
 )
-from tollgate.stores.aws.items import AnyItem, BudgetAlertItem, JobEventItem
+from tollgate.stores.aws.items import AnyItem, BudgetAlertItem
+from tollgate.stores.aws.record_items import JobEventItem
 from tollgate.stores.aws.row_ranges import all_rows, pages_between
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,

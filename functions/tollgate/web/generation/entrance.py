@@ -125,6 +125,8 @@ class Entrance:
                 self.services.access_log(), keys, refused, target=target, scope=scope
             )
             raise
+        if principal.kept_address is not None:
+            await keys.note_address(principal, source_of(scope))
         gateway = await self.gateways.for_key(principal.key_id)
         request_id = request_id_of(scope)
         admitting = partial(admit, gateway, principal, request_id)

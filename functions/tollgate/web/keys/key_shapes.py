@@ -13,6 +13,7 @@ from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd, usd
 from tollgate.core.principal import KeyRole
+from tollgate.core.quotas import Quota, QuotaUnit, QuotaWindow, parse_quotas
 from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.ports.administration import (
     KEYS_PAGE_MAX,
@@ -23,6 +24,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, RATE_MAX, KeySettings
 from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.quotas import counter_name
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
@@ -235,6 +237,32 @@ class HoldsObject(BaseModel):
         )
 
 
+class QuotaObject(BaseModel):
+    """A quota of a key in its current window."""
+
+    unit: QuotaUnit
+    per: QuotaWindow
+    models: str | None = Field(description="glob of the models that count; null for all")
+    limit: int | Usd
+    used: int | Usd = Field(description="spent and held")
+    resets_at: datetime
+
+    @classmethod
+    def of(cls, quota: Quota, counters: Mapping[str, int], second: int) -> "QuotaObject":
+        """Build the object from a key's quota and its counters."""
+        used = counters.get(counter_name(quota, second), 0)
+        amounts = (quota.limit, used)
+        limit, spent = map(usd, amounts) if quota.unit == "usd" else amounts
+        return cls(
+            unit=quota.unit,
+            per=quota.per,
+            models=quota.models,
+            limit=limit,
+            used=spent,
+            resets_at=moment(quota.ends_s(second)),
+        )
+
+
 @_show_settings
 class KeyObject(BaseModel):
     """A key, without its secret."""
@@ -259,8 +287,14 @@ class KeyObject(BaseModel):
     held: Usd
     holds: HoldsObject
     limits_usage: dict[Period, Usd] = Field(description="spent in each current period")
+    quotas_usage: list[QuotaObject] = Field(description="each of `quotas`")
     labels: dict[str, str]
     last_used_at: datetime | None
+    last_address: str | None = Field(
+        description="network address of a recent use, at most ten minutes older than the last use "
+        "of a busy key; null unless `keep_address` is `last`"
+    )
+    last_address_at: datetime | None
     old_secret: OldSecretObject | None
 
     @classmethod
@@ -287,8 +321,14 @@ class KeyObject(BaseModel):
             held=usd(key.held_nano_usd),
             holds=HoldsObject.of(key.hold_ids),
             limits_usage={period: usd(used) for period, used in key.used_nano_usd.items()},
+            quotas_usage=[
+                QuotaObject.of(quota, key.counters, key.read_s)
+                for quota in parse_quotas(key.quotas)
+            ],
             labels=dict(key.labels),
             last_used_at=moment_or_none(key.last_used_s),
+            last_address=key.last_address,
+            last_address_at=moment_or_none(key.last_address_s),
             old_secret=OldSecretObject.of(key.old_secret) if key.old_secret else None,
             **{name: getattr(key, name) for name in PLAIN_SETTINGS},
         )

@@ -3,12 +3,21 @@
 import base64
 import hashlib
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from tollgate.core.money.amounts import usd
-from tollgate.core.money.statement import Statement, StatementLine
+from tollgate.core.money.statement import Statement
+from tollgate.web.money.statement_tables import (
+    FIGURES,
+    GROUPS,
+    closing_rows,
+    line_figures,
+    line_names,
+    opening_rows,
+    statement_remarks,
+    statement_terms,
+    statement_title,
+)
 
 _STYLE: Final = """
 :root { color-scheme: light; }
@@ -36,90 +45,41 @@ STATEMENT_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-_MOVES: Final = (
-    ("grant", "Credit granted"),
-    ("payment", "Payments"),
-    ("refund", "Refunds"),
-    ("adjustment", "Adjustments"),
-    ("expiry", "Credit expired"),
-)
-_GROUPS: Final = ("Team", "Member", "Model", "Provider")
-_FIGURES: Final = ("Requests", "Tokens in", "Tokens out", "Cost", "Refunded", "Net")
 
 
 def statement_page(statement: Statement) -> str:
     """Return a statement as an HTML page."""
-    created = datetime.fromtimestamp(statement.made_s, UTC)
-    title = f"Statement {statement.month}, {statement.workspace_id}"
+    title = statement_title(statement)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(title)}</h1>"
-        f"<p>UTC month, amounts in USD, created {created:%Y-%m-%d %H:%M} UTC.</p>"
+        f"<p>{escape(statement_terms(statement))}</p>"
         f"{_remarks(statement)}{_balance_table(statement)}{_usage_table(statement)}</body></html>"
     )
 
 
 def _remarks(statement: Statement) -> str:
-    remarks = []
-    if not statement.final:
-        remarks.append("This month is not closed: figures may still change.")
-    if statement.partial_days:
-        remarks.append(f"Some records are not counted on {', '.join(statement.partial_days)}.")
-    if statement.missing_days:
-        remarks.append(f"No figures are available for {', '.join(statement.missing_days)}.")
-    if statement.summed:
-        remarks.append(f"Too many lines: summed over {', '.join(statement.summed)}.")
+    remarks = statement_remarks(statement)
     return "".join(f'<p class="open">{escape(remark)}</p>' for remark in remarks)
 
 
 def _balance_table(statement: Statement) -> str:
-    rows = [("Opening balance", statement.opening_nano_usd)]
-    rows += [
-        (name, statement.entries_nano_usd[kind])
-        for kind, name in _MOVES
-        if kind in statement.entries_nano_usd
-    ]
-    rows.append(("Usage", -statement.usage_nano_usd))
-    body = "".join(_row((name,), (_amount(amount),)) for name, amount in rows)
-    closing = "Closing balance" if statement.final else "Balance so far"
-    foot = _row((closing,), (_amount(statement.closing_nano_usd),))
-    if statement.credit_limit_nano_usd:
-        owed = max(0, -statement.closing_nano_usd)
-        foot += _row(("Owed",), (_amount(owed),))
-        foot += _row(("Credit limit",), (_amount(statement.credit_limit_nano_usd),))
+    body = "".join(_row((name,), (amount,)) for name, amount in opening_rows(statement))
+    foot = "".join(_row((name,), (amount,)) for name, amount in closing_rows(statement))
     return f'<table class="balance"><tbody>{body}</tbody><tfoot>{foot}</tfoot></table>'
 
 
 def _usage_table(statement: Statement) -> str:
     if not statement.lines:
         return "<p>No usage.</p>"
-    heads = "".join(f"<th>{name}</th>" for name in _GROUPS)
-    heads += "".join(f'<th class="n">{name}</th>' for name in _FIGURES)
-    total = _figures(statement.lines)
+    heads = "".join(f"<th>{name}</th>" for name in GROUPS)
+    heads += "".join(f'<th class="n">{name}</th>' for name in FIGURES)
+    body = "".join(_row(line_names(line), line_figures((line,))) for line in statement.lines)
+    total = _row(("Total", "", "", ""), line_figures(statement.lines))
     return (
-        f"<table><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{''.join(map(_line, statement.lines))}</tbody>"
-        f"<tfoot>{_row(('Total', '', '', ''), total)}</tfoot></table>"
-    )
-
-
-def _line(line: StatementLine) -> str:
-    group = line.group
-    names = (group.team, group.member, group.model, group.provider)
-    return _row(tuple(name or "–" for name in names), _figures((line,)))
-
-
-def _figures(lines: Iterable[StatementLine]) -> tuple[str, ...]:
-    found = list(lines)
-    return (
-        f"{sum(line.requests for line in found):,}",
-        f"{sum(line.input_tokens for line in found):,}",
-        f"{sum(line.output_tokens for line in found):,}",
-        _amount(sum(line.cost_nano_usd for line in found)),
-        _amount(sum(line.refunded_nano_usd for line in found)),
-        _amount(sum(line.net_nano_usd for line in found)),
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody><tfoot>{total}</tfoot></table>"
     )
 
 
@@ -127,9 +87,3 @@ def _row(texts: Iterable[str], figures: Iterable[str]) -> str:
     cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     cells += "".join(f'<td class="n">{escape(figure)}</td>' for figure in figures)
     return f"<tr>{cells}</tr>"
-
-
-def _amount(amount_nano_usd: int) -> str:
-    """Return an exact amount with at least two decimals, such as `1,234.50` or `0.000000001`."""
-    whole, _, part = f"{usd(amount_nano_usd):,.9f}".partition(".")
-    return f"{whole}.{part.rstrip('0').ljust(2, '0')}"

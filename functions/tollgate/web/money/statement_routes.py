@@ -1,4 +1,4 @@
-"""Routes for a workspace's monthly statements, as JSON, CSV or a printable page."""
+"""Routes for a workspace's monthly statements, as JSON, CSV, PDF or a printable page."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
@@ -6,10 +6,12 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import HTMLResponse, Response
 
+from tollgate.core.files.media_types import ASCII_PDF
 from tollgate.core.money.statement import read_month
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.http.csv_reply import csv_reply
 from tollgate.web.money.statement_page import STATEMENT_POLICY, statement_page
+from tollgate.web.money.statement_pdf import statement_pdf
 from tollgate.web.money.statement_shapes import (
     STATEMENT_COLUMNS,
     StatementObject,
@@ -18,12 +20,13 @@ from tollgate.web.money.statement_shapes import (
 )
 from tollgate.web.services import Services
 
-StatementFormat = Literal["json", "csv", "html"]
+StatementFormat = Literal["json", "csv", "html", "pdf"]
 _OR_TEXT: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "content": {
             "text/csv": {"schema": {"type": "string"}},
             "text/html": {"schema": {"type": "string"}},
+            ASCII_PDF: {"schema": {"type": "string"}},
         }
     }
 }
@@ -39,6 +42,8 @@ async def statement_format(
     if format_ is not None:
         return format_
     wanted = accept or ""
+    if wanted.startswith("application/pdf"):
+        return "pdf"
     if wanted.startswith("text/html"):
         return "html"
     return "csv" if wanted.startswith("text/csv") else "json"
@@ -65,6 +70,11 @@ def statement_routes(services: Services) -> APIRouter:
                 return StatementReply(data=StatementObject.of(found))
             case "csv":
                 return csv_reply(STATEMENT_COLUMNS, statement_rows(found))
+            case "pdf":
+                return Response(
+                    statement_pdf(found),
+                    headers={"content-type": ASCII_PDF, "cache-control": "private, no-store"},
+                )
             case "html":
                 return HTMLResponse(
                     statement_page(found),

@@ -42,12 +42,20 @@ ITEM_NAMES: Final = {
 def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) -> list[str]:
     """Return the notes on a generation; `earlier` are previous generations of its key."""
     return [
+        *_explain_age(record),
         *_explain_attempts(record),
         *_explain_reuse(record),
+        *_explain_shadow(record),
         *_explain_runs(record),
         *_explain_figures(record),
         *_explain_surprise(record, earlier),
     ]
+
+
+def _explain_age(record: GenerationRecord) -> Iterator[str]:
+    """Yield a remark if only the bill is left."""
+    if record.is_bill:
+        yield "the record has expired, the bill is kept"
 
 
 def _explain_attempts(record: GenerationRecord) -> Iterator[str]:
@@ -77,6 +85,13 @@ def _explain_reuse(record: GenerationRecord) -> Iterator[str]:
     if (reused := record.reused) is not None:
         saved = _dollars(usd(reused.saved_nano_usd))
         yield f"reused the answer of gen-{reused.generation_id}, which saved {saved}"
+
+
+def _explain_shadow(record: GenerationRecord) -> Iterator[str]:
+    """Yield the original of a shadow generation or of its judge."""
+    if (shadow := record.shadow) is not None:
+        kind = "judge of the shadow" if shadow.judges else "shadow"
+        yield f"{kind} of gen-{shadow.generation_id} on route {shadow.route}"
 
 
 def _explain_runs(record: GenerationRecord) -> Iterator[str]:

@@ -10,6 +10,7 @@ from tollgate.core.records.generation import (
     JudgementVerdict,
     ReusedAnswer,
     RunRecord,
+    ShadowTrace,
 )
 from tollgate.web.shapes import Usd
 
@@ -101,6 +102,43 @@ class ReusedAnswerObject(BaseModel):
     def of(cls, reused: ReusedAnswer) -> "ReusedAnswerObject":
         """Build the object from the record's part."""
         return cls(generation_id=f"gen-{reused.generation_id}", saved=usd(reused.saved_nano_usd))
+
+
+class ShadowObject(BaseModel):
+    """The original that a shadow generation, or its judge, is compared with."""
+
+    generation_id: str
+    route: str
+    model: str | None = Field(description="model that served the original")
+    cost: Usd = Field(description="cost of the original, like the next four fields")
+    latency_ms: int
+    first_token_ms: int | None
+    tokens_completion: int
+    refused: bool
+    shadow_refused: bool
+    tool_calls: str | None = Field(
+        description="same or different tools and arguments; null if neither called any"
+    )
+    judges: bool = Field(description="whether this is the generation of the judge")
+    preferred: str | None = Field(description="the judge's verdict: original, shadow or neither")
+
+    @classmethod
+    def of(cls, shadow: ShadowTrace) -> "ShadowObject":
+        """Build the object from the record's part."""
+        return cls(
+            generation_id=f"gen-{shadow.generation_id}",
+            route=shadow.route,
+            model=shadow.model,
+            cost=usd(shadow.cost_nano_usd),
+            latency_ms=shadow.duration_ms,
+            first_token_ms=shadow.first_token_ms,
+            tokens_completion=shadow.output_tokens,
+            refused=shadow.refused,
+            shadow_refused=shadow.shadow_refused,
+            tool_calls=shadow.tool_calls,
+            judges=shadow.judges,
+            preferred=shadow.preferred,
+        )
 
 
 class AttemptObject(BaseModel):

@@ -31,6 +31,7 @@ from tollgate.web.records.generation_parts import (
     JudgementObject,
     ReusedAnswerObject,
     RunObject,
+    ShadowObject,
 )
 from tollgate.web.shapes import Unreadable, Usd, moment
 
@@ -185,6 +186,9 @@ class GenerationObject(BaseModel):
     reused: ReusedAnswerObject | None = Field(
         description="the earlier answer that was sent; null for a new answer"
     )
+    shadow: ShadowObject | None = Field(
+        description="the original of a shadow generation, and the comparison; null for others"
+    )
     server_tool_runs: list[RunObject]
     judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
@@ -207,6 +211,9 @@ class GenerationObject(BaseModel):
     adapted: list[str] = Field(description="parameters that had no effect, or a changed effect")
     forwarded: list[str] = Field(
         description="unknown fields that were passed unchanged to or from the provider"
+    )
+    bill_only: bool = Field(
+        description="the record has expired: fields that do not explain the cost are empty"
     )
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
@@ -256,6 +263,7 @@ class GenerationObject(BaseModel):
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             judgements=[JudgementObject.of(each) for each in record.judgements],
             reused=ReusedAnswerObject.of(record.reused) if record.reused else None,
+            shadow=ShadowObject.of(record.shadow) if record.shadow else None,
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,
@@ -270,6 +278,7 @@ class GenerationObject(BaseModel):
             external_user=record.user,
             adapted=list(record.adapted),
             forwarded=list(record.forwarded),
+            bill_only=record.is_bill,
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),
         )

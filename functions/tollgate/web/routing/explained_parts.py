@@ -1,4 +1,4 @@
-"""The JSON form of what a request's tools, guardrails, cache and preset add to its plan."""
+"""The JSON form of what a request's tools, guardrails, cache, shadow and preset add to its plan."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Self
@@ -17,18 +17,22 @@ from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner, Survey
+from tollgate.routing.planning.shadows import is_drawn
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.shapes import Usd
 
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.bounds import BoundedGuard
 
-# Imported at first use, because few catalogs have guardrails or a cache.
+# Imported at first use, because few catalogs have guardrails, a cache or shadows.
 _BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
     "tollgate.engine.guardrails.bounds:bound_guards"
 )
 _IS_REPEATABLE: Final = DottedName[Callable[[ParsedWork], bool]](
     "tollgate.engine.replies.answer_cache:is_repeatable"
+)
+_CAN_BE_SHADOWED: Final = DottedName[Callable[[ParsedWork], bool]](
+    "tollgate.web.shadows.sending:can_be_shadowed"
 )
 
 
@@ -119,6 +123,33 @@ class ExplainedCache(BaseModel):
         return cls(ttl_s=section.ttl_s, price_percent=section.price_percent, unused=unused)
 
 
+class ExplainedShadow(BaseModel):
+    """The route's shadow: a model whose answers are compared, and neither delivered nor charged."""
+
+    model: str
+    share: int = Field(description="percent of the route's requests")
+    judge: str | None
+    unused: str | None = Field(description="reason why the shadow does not get this request")
+
+    @classmethod
+    def of(
+        cls, survey: Survey, catalog: Catalog, principal: Principal, parsed: ParsedWork
+    ) -> Self | None:
+        """Describe the shadow of a request's route; None if the route has none."""
+        trace = survey.trace
+        section = catalog.routes[trace.route].shadow if trace and trace.route else None
+        if trace is None or trace.route is None or section is None:
+            return None
+        unused = None
+        if principal.content_days is None:
+            unused = "the key has no content_days"
+        elif trace.rounds is not None or not _CAN_BE_SHADOWED()(parsed):
+            unused = "the request has more than a prompt and one answer"
+        elif not is_drawn(section, trace.route, trace.draw_key_hash):
+            unused = "not drawn"
+        return cls(model=section.model, share=section.share, judge=section.judge, unused=unused)
+
+
 class ExplainedPreset(BaseModel):
     """The request as its preset completes it."""
 
@@ -148,7 +179,8 @@ def explain_guardrails(
     planner: Planner, work: Work, principal: Principal, survey: Survey, *, now_s: float
 ) -> list[ExplainedGuardrail]:
     """Describe the guardrails of a request; none without a plan."""
-    if not planner.catalog.guardrails or survey.plan is None:
+    has_guards = planner.catalog.guardrails or principal.guardrails
+    if not has_guards or survey.plan is None:
         return []
     bound = _BOUND_GUARDS()(planner, work, principal, survey.plan, now_s=now_s)
     return [ExplainedGuardrail.of(guard) for guard in bound]

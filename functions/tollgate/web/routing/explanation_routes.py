@@ -26,7 +26,7 @@ from tollgate.web.http.request_id import request_id_of
 from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
-from tollgate.web.routing.explained_parts import ExplainedCache, explain_guardrails
+from tollgate.web.routing.explained_parts import ExplainedCache, ExplainedShadow, explain_guardrails
 from tollgate.web.routing.explanation_shapes import (
     ExplanationObject,
     answer_time_s,
@@ -95,6 +95,7 @@ def explanation_routes(services: Services) -> APIRouter:
         )
         targets = [attempt.target for attempt in survey.plan.attempts] if survey.plan else []
         status = await find_status(services, catalog, targets)
+        parsed = replace(parsed, request=work)
         return explain_plan(
             survey,
             wanted,
@@ -104,7 +105,8 @@ def explanation_routes(services: Services) -> APIRouter:
             status=status,
             tools=tools,
             guardrails=guardrails,
-            cache=ExplainedCache.of(survey, catalog, principal, replace(parsed, request=work)),
+            cache=ExplainedCache.of(survey, catalog, principal, parsed),
+            shadow=ExplainedShadow.of(survey, catalog, principal, parsed),
             work=work,
         )
 

@@ -27,6 +27,7 @@ from tollgate.web.routing.explained_parts import (
     ExplainedGuardrail,
     ExplainedPreset,
     ExplainedRounds,
+    ExplainedShadow,
 )
 from tollgate.web.shapes import Usd, moment
 
@@ -155,6 +156,9 @@ class ExplanationObject(BaseModel):
     )
     guardrails: list[ExplainedGuardrail]
     cache: ExplainedCache | None = Field(description="reuse of answers; null if the route has none")
+    shadow: ExplainedShadow | None = Field(
+        description="model whose answers are compared; null if the route has none"
+    )
     preset: ExplainedPreset | None
     next_on: list[str] = Field(description="errors after which the next attempt is made")
     unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
@@ -178,6 +182,7 @@ def explain_plan(
     tools: InjectedTools | None = None,
     guardrails: Sequence[ExplainedGuardrail] = (),
     cache: ExplainedCache | None = None,
+    shadow: ExplainedShadow | None = None,
     work: Work | None = None,
 ) -> ExplanationObject:
     """Explain a survey. Endpoints in cooldown are tried last; requests that sort by speed use the
@@ -219,6 +224,7 @@ def explain_plan(
         rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
         guardrails=list(guardrails),
         cache=cache,
+        shadow=shadow,
         preset=ExplainedPreset.of(work),
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],

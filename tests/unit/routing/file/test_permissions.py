@@ -19,6 +19,7 @@ from tollgate.routing.file.permissions import (
     NotPermissible,
     Permissions,
     compile_permissions,
+    routed_secret_names,
 )
 
 BEDROCK = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
@@ -337,3 +338,11 @@ def test_textract_is_an_action_on_no_resource() -> None:
     assert found.all_names == ("textract:DetectDocumentText",)
     written = write_permissions(_MARKED, found)
     assert 'Action: textract:DetectDocumentText\n    Resource: "*"\n' in written
+
+
+def test_c102_a_key_that_only_a_shadow_needs_is_asked_for() -> None:
+    shadow = {"model": "acme/small", "share": 1, "workspace": "ops", "key_id": "k"}
+    route = {"description": "Far", "try": ("other/tools",)}
+    assert not routed_secret_names(routing(aliases={}, routes={"far": route}))
+    shadowed = routing(aliases={}, routes={"far": route | {"shadow": shadow}})
+    assert routed_secret_names(shadowed) == {"tollgate/near"}

@@ -144,6 +144,28 @@ def test_c53_a_rule_on_a_budget_is_replayed_by_the_share_that_was_recorded() -> 
     assert replayed(records, head).moves[("smart", SMALL, LARGE)].requests == 1
 
 
+def shadowed(share: int) -> Catalog:
+    shadow = {"model": "acme/large", "share": share, "workspace": "ops", "key_id": "k"}
+    route = {"description": "Small", "try": ("acme/small",), "shadow": shadow}
+    return catalog(routes={"smart": route})
+
+
+def test_c53_c102_a_shadow_is_planned_for_the_requests_that_it_draws() -> None:
+    base = shadowed(share=50)
+    records = served(*["smart"] * 40, "acme/small", base=base)
+    found = replayed(records, shadowed(share=100), base)
+    [(route, flow)] = found.shadows.items()
+    assert (route, flow.requests) == ("smart", 40)
+    [planned] = replayed(records[:1], catalog(routes=NAMED_LARGE), base).moves.values()
+    assert flow.after_nano_usd == 40 * planned.after_nano_usd
+    assert 10 < flow.before_nano_usd / planned.after_nano_usd < 30
+    assert not found.changes_anything
+    assert not replayed(records, catalog(), catalog()).shadows
+
+
+NAMED_LARGE: dict[str, Any] = {"smart": {"description": "Large", "try": ("acme/large",)}}
+
+
 def by_metadata(*conditions: dict[str, object]) -> Catalog:
     rules = (
         *({"if": each, "try": ("acme/large",)} for each in conditions),

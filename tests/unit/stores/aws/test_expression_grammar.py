@@ -8,11 +8,11 @@ from tollgate.stores.aws import expressions
 from tollgate.stores.aws.expressions import (
     ConditionalUpdate,
     key_change,
-    key_hold,
     set_and_remove,
     slice_change,
 )
-from tollgate.stores.keys import session_expressions
+from tollgate.stores.keys import hold_expressions, session_expressions
+from tollgate.stores.keys.hold_expressions import key_hold, key_settle, key_top_up
 
 UPDATES = {
     "wallet hold": expressions.WALLET_HOLD,
@@ -28,7 +28,10 @@ UPDATES = {
     "key hold, its tier's limits": key_hold("idle", 1, rate="tier", budget=(0, "tier")),
     "key hold, its tier's limits, busy": key_hold("busy", rate="tier", budget=(3, "tier")),
     "key hold beside submissions": key_hold("busy", 1, waiting=32),
-    "key settle": expressions.KEY_SETTLE,
+    "key hold, three quotas": key_hold("idle", 2, counters=3),
+    "key settle": key_settle(),
+    "key settle, three quotas": key_settle(3),
+    "key top-up, three quotas": key_top_up(counters=3),
     "a failure": expressions.COOLDOWN_ANOTHER,
     "the first failure": expressions.COOLDOWN_FIRST,
     "a key that works": expressions.COOLDOWN_KEY_WORKS,
@@ -38,9 +41,11 @@ UPDATES = {
     "item version": expressions.ITEMS_RAISE,
     "key disable": expressions.KEY_DISABLE,
     "key used": expressions.KEY_USED,
-    "key top-up": expressions.key_top_up(),
-    "key top-up within its own limit": expressions.key_top_up((0, "own")),
-    "key top-up within its tier": expressions.key_top_up((3, "tier")),
+    "key address": session_expressions.KEY_ADDRESS,
+    "key address forgotten": session_expressions.KEY_ADDRESS_FORGET,
+    "key top-up": key_top_up(),
+    "key top-up within its own limit": key_top_up((0, "own")),
+    "key top-up within its tier": key_top_up((3, "tier")),
     "key change": key_change(("on", "ex", "tat"), {"ld": (2, 1), "tl": (0, 3)}),
     "slice change": slice_change(
         ("cc", "gi", "gs"),
@@ -173,13 +178,17 @@ def test_no_expression_lies_anywhere_else() -> None:
     """The tests above see all of them: what is a text or an update in the module is listed."""
     found = {
         value
-        for name, value in {**vars(expressions), **vars(session_expressions)}.items()
+        for name, value in {
+            **vars(expressions),
+            **vars(session_expressions),
+            **vars(hold_expressions),
+        }.items()
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     }
     assert found == {*CONDITIONS, *PROJECTIONS}
     writes = [
         value
-        for module in (expressions, session_expressions)
+        for module in (expressions, hold_expressions, session_expressions)
         for value in vars(module).values()
         if isinstance(value, ConditionalUpdate)
     ]

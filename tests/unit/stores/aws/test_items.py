@@ -106,8 +106,7 @@ def _quoted(tree: ast.Module) -> Iterator[tuple[int, str]]:
     [
         path
         for path in sorted(_STORES.rglob("*.py"))
-        if path.name
-        not in ("items.py", "record_items.py", "expressions.py", "session_expressions.py")
+        if not path.name.endswith(("items.py", "expressions.py")) or path.name == "state_items.py"
     ],
     ids=lambda path: str(path.relative_to(_STORES)),
 )

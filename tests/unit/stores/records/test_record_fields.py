@@ -30,11 +30,13 @@ from tollgate.core.records.generation import (
     RoundsBound,
     RoutingTrace,
     RunRecord,
+    ShadowTrace,
 )
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.stores.records.generations import read_record, record_item
+from tollgate.stores.rules.bills import bill_of
 from tollgate.web.records.generation_parts import AttemptObject, BillLineObject, RunObject
 from tollgate.web.records.generation_shapes import GenerationObject, TokensObject, TraceObject
 
@@ -61,6 +63,15 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "runs": (_RUN,),
     "judgements": (JudgementRecord(guardrail="secrets", stage="input", verdict="block"),),
     "slices": {"team": 3},
+    "shadow": ShadowTrace(
+        generation_id=_OTHER_ID,
+        route="chat",
+        model="a/b",
+        cost_nano_usd=1,
+        duration_ms=1,
+        first_token_ms=1,
+        output_tokens=1,
+    ),
     "reused": ReusedAnswer(generation_id=_OTHER_ID, saved_nano_usd=5),
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
@@ -82,6 +93,12 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
     "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
     "prompt_policies": (PromptPolicy(owner="key", regions=("eu",)),),
+}
+# `is_bill` is always set, and what a trace leaves is tested with a store.
+_GONE_WITH_THE_RECORD: Final = {
+    *("upstream_id", "finish", "raw_finish", "withheld_calls", "held_nano_usd", "shard", "slices"),
+    *("judgements", "raw_usage", "client_request_id", "user", "caller_labels"),
+    *("api_gateway_request_id", "lambda_request_id", "adapted", "forwarded", "is_bill"),
 }
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}
@@ -125,6 +142,12 @@ def test_a_field_of_the_record_is_shown_unless_it_is_internal(name: str) -> None
     changed = _with_another(USUAL, name, _OTHER_VALUES)
     is_shown = GenerationObject.of(changed) != GenerationObject.of(USUAL)
     assert is_shown == (name not in _INTERNAL)
+
+
+@cells("name", _names(GenerationRecord))
+def test_c67_a_field_outlives_its_record_only_if_it_explains_the_cost(name: str) -> None:
+    changed = _with_another(USUAL, name, _OTHER_VALUES)
+    assert (bill_of(changed) == bill_of(USUAL)) == (name in _GONE_WITH_THE_RECORD)
 
 
 @cells("name", _names(RoutingTrace))

@@ -55,12 +55,15 @@ CHOSEN = KeySettings(
     member_id="ana@example.com",
     allowed_ips="192.0.2.0/24,2001:db8::1",
     prompt_policy="eu,CH,no_training",
+    keep_address="last",
     usage_on="finish",
     answer_cache="workspace",
     max_cost=Decimal("0.25"),
     session_budget=Decimal("2.5"),
     session_requests=40,
     warn_at=80,
+    guardrails="secrets,harm",
+    quotas="requests/hour=500,usd/day=5@anthropic/*",
 )
 NAMES = [field.name for field in fields(KeySettings)]
 

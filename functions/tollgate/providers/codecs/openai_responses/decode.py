@@ -19,6 +19,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.json_value import JsonValue
 from tollgate.core.response_items import ITEM_KINDS
+from tollgate.providers.codecs.openai_responses.compaction import OBJECT, compaction_of
 from tollgate.providers.codecs.openai_responses.notes import citation, log_probs
 from tollgate.providers.codecs.openai_responses.unknown import (
     unknown_event,
@@ -160,6 +161,9 @@ class ResponsesDecoder:
             response = Response.model_validate_json(data)
         except ValidationError:
             response = Response()
+        if response.object == OBJECT:
+            yield from self._compacted(response)
+            return
         if response.status is None:
             if response.error is not None:
                 raise parse_openai_stream_error(response.error, self._provider)
@@ -191,6 +195,15 @@ class ResponsesDecoder:
             yield from self._item_completed(index, item)
         if response.usage is not None:
             # The tier is `auto` in the first event; the last event names the tier that was used.
+            yield self._usage_reported(response.usage, response.service_tier)
+        self._final = response
+
+    def _compacted(self, response: Response) -> Iterator[StreamEvent]:
+        yield from self._start(Event(type=OBJECT, response=response))
+        made = compaction_of(response, self._provider)
+        opened = yield from self._open((0, _HIDDEN), Reasoning(text="", provenance=made))
+        opened.provenance = made
+        if response.usage is not None:
             yield self._usage_reported(response.usage, response.service_tier)
         self._final = response
 

@@ -15,6 +15,11 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.core.server_tools import ServerTool
+from tollgate.providers.codecs.openai_responses.compaction import (
+    encode_compaction,
+    is_compacted_by,
+    without_task,
+)
 from tollgate.providers.codecs.openai_responses.items import items
 from tollgate.providers.ports.base import Target, WireRequest
 from tollgate.providers.ports.parameters import stated_parameters, unsupported
@@ -34,10 +39,13 @@ _OUTPUT_TOKENS_MIN: Final = 16
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
-    """Return the request for `POST {base_url}/responses`, always streamed and never stored.
+    """Return the request for `POST {base_url}/responses`, always streamed and never stored, or
+    for the provider's own compaction.
 
     Raises RequestError for content that this format can never accept.
     """
+    is_compacted = is_compacted_by(target, request)
+    request = without_task(request) if is_compacted else request
     request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
     if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
@@ -64,7 +72,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     add_fields(body, native_fields)
     body = own.add_to_body(body)
     sent = body.keys() | _sent_otherwise(target) | native_fields.keys() | own.sent_names(body)
-    return WireRequest(
+    wire = WireRequest(
         path=path_of(target, _PATH),
         body=body,
         adapted=(
@@ -75,6 +83,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         unreadable=unreadable,
         wrapping=wrapping,
     )
+    return encode_compaction(wire) if is_compacted else wire
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import assert_never
+from typing import Final, assert_never
 
 from pydantic_core import from_json
 
@@ -31,7 +31,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.response_items import ITEM_KINDS
-from tollgate.core.signers import OPENAI_ITEMS
+from tollgate.core.signers import OPENAI_COMPACTIONS, OPENAI_ITEMS
 from tollgate.core.unknown_fields import refers_to_stored
 from tollgate.providers.codecs.openai_responses.wire import BETWEEN_SUMMARIES
 from tollgate.providers.ports.base import Target
@@ -39,6 +39,8 @@ from tollgate.providers.shared.openai_writing import FILENAME, url_of
 from tollgate.providers.shared.own_format import OwnFormat
 
 _Item = dict[str, JsonValue]
+# The signers of parts that are items other than reasoning.
+_ITEM_SIGNERS: Final = frozenset({OPENAI_COMPACTIONS, OPENAI_ITEMS})
 
 
 def items(messages: Sequence[Message], target: Target, own: OwnFormat) -> list[JsonValue]:
@@ -93,6 +95,8 @@ def _assistant(message: AssistantMessage, own: OwnFormat) -> Iterator[JsonValue]
                         yield _said(part, own)
                 case ToolCall():
                     yield own.add(_call(part), part.native)
+                case Reasoning(provenance=Provenance(is_compaction=True, data=str(data))):
+                    yield {"type": "compaction", "encrypted_content": data}
                 case Reasoning(provenance=Provenance(data=str(data))):
                     yield from _own_item(data)
                 case Reasoning() | MadeImage():
@@ -145,7 +149,7 @@ def _item_of_reasoning(part: AssistantContent) -> tuple[str | None] | None:
     """Return a key that all parts of one reasoning item share; None for other parts."""
     if not isinstance(part, Reasoning):
         return None
-    if part.provenance is not None and part.provenance.signer == OPENAI_ITEMS:
+    if part.provenance is not None and part.provenance.signer in _ITEM_SIGNERS:
         return None
     return (part.provenance.id if part.provenance else None,)
 

@@ -71,6 +71,7 @@ class Response(_Shape):
 
     id: str | None = None
     model: str | None = None
+    object: str | None = None
     status: str | None = None
     service_tier: str | None = None
     output: list[Item] = Field(default=[])

@@ -1,0 +1,24 @@
+"""Facts about compaction that a request states to the planner and to codecs."""
+
+from msgspec import Struct
+
+
+class Compaction(Struct, frozen=True, kw_only=True):
+    """The compaction that a request asks for, and the reader of an item from an earlier one."""
+
+    is_asked: bool = False
+    """True if the answer is the record of the conversation; the last message asks for it."""
+    by_provider: bool = False
+    """True if the provider compacts, and does not get the message that asks for the record."""
+    only_provider: str | None = None
+    """The slug of the provider that compacted the conversation, if only it can read the result."""
+
+
+class Compacted(Struct, frozen=True, kw_only=True):
+    """A compacted conversation: a model's record, or content that only one provider can read."""
+
+    record: str = ""
+    content: str | None = None
+    """The encrypted content of the provider's item; None if there is a record."""
+    provider: str | None = None
+    """The slug of the provider that made the content."""

@@ -1,0 +1,1 @@
+"""Sends a share of a route's requests to another model, and compares the answers."""
