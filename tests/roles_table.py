@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, get_args
 
-from tollgate.core.principal import KeyRole, MemberRole, Role
+from tollgate.core.principal import PLAYGROUND, KeyRole, MemberRole, Role
 from tollgate.web.access import ACCESS, Access
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "people.md"
 BEGIN: Final = "<!-- made by python -m tests.roles_table -->"
 END: Final = "<!-- end -->"
-_ROLES: Final[tuple[Role, ...]] = (*get_args(MemberRole), *get_args(KeyRole))
+_ROLES: Final[tuple[Role, ...]] = (*get_args(MemberRole), *get_args(KeyRole), PLAYGROUND)
 
 
 def page(written: str) -> str:

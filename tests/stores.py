@@ -1,7 +1,7 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -17,6 +17,7 @@ from tests.memory.cooldowns import MemoryCooldownStore
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
+from tests.memory.playground import MemoryPlaygroundStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAccessLog,
@@ -51,6 +52,7 @@ from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.members import DynamoMemberStore
+from tollgate.stores.people.playground import DynamoPlaygroundStore
 from tollgate.stores.people.sessions import DynamoSessionStore
 from tollgate.stores.people.teams import DynamoTeamStore
 from tollgate.stores.ports.access_log import AccessLog
@@ -151,6 +153,7 @@ class DynamoStores(Stores):
     teams: DynamoTeamStore
     members: DynamoMemberStore
     sessions: DynamoSessionStore
+    playgrounds: DynamoPlaygroundStore
     subjects: DynamoSubjectStore
 
     async def forget(self, table: str, partition: str, sort: str) -> None:
@@ -175,6 +178,7 @@ class MemoryStores(Stores):
     teams: MemoryTeamStore
     members: MemoryMemberStore
     sessions: MemorySessionStore
+    playgrounds: MemoryPlaygroundStore
 
     async def lock(self, workspace_id: str) -> None:
         self.books.lock(workspace_id)
@@ -238,6 +242,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         teams=MemoryTeamStore(books, ids, clock),
         members=MemoryMemberStore(books, ids, clock),
         sessions=MemorySessionStore(books, ids, clock, keys, PREFIX),
+        playgrounds=MemoryPlaygroundStore(books, ids, clock, PREFIX),
     )
 
 
@@ -254,10 +259,8 @@ def dynamo_stores(
     Nothing is settled later by a clock that sleepers move: they would move it by minutes.
     """
     ids = ids or IdSource(clock)
-    if settlements is None:
-        settlements = Settlements(
-            HaltedClock(clock) if isinstance(clock, HandClock) else clock, ids
-        )
+    halted = HaltedClock(clock) if isinstance(clock, HandClock) else clock
+    settlements = settlements or Settlements(halted, ids)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
@@ -268,6 +271,7 @@ def dynamo_stores(
     )
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, ids=ids, clock=clock)
+    batches = DynamoBatchStore(client, tables.core, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
         admissions=DynamoAdmissions(client, tables.ledger, clock),
@@ -277,6 +281,7 @@ def dynamo_stores(
         sessions=DynamoSessionStore(
             keys, directory, client, tables, ids=ids, clock=clock, prefix=PREFIX
         ),
+        playgrounds=DynamoPlaygroundStore(directory, client, tables, ids=ids, clock=clock),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=activity,
@@ -308,17 +313,9 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=find_waiting(client, tables, clock),
+            find_waiting=partial(find_submissions, batches),
         ),
     )
-
-
-def find_waiting(
-    client: AwsCaller, tables: Tables, clock: Clock
-) -> Callable[[], Awaitable[frozenset[str]]]:
-    """The ids of the holds of submissions, as a sweeper asks for them."""
-    store = DynamoBatchStore(client, tables.core, ids=IdSource(clock), clock=clock)
-    return partial(find_submissions, store)
 
 
 async def fresh_tables(client: AwsCaller) -> Tables:

@@ -108,9 +108,11 @@ def test_c92_a_team_gets_a_budget_spends_it_and_sees_the_refusal(
     visitor.press("Done")
     page.get_by_role("article", name="Key ranking bot").wait_for()
 
+    visitor.press("Sign out")
+    visitor.sign_in(secret)
     visitor.open("playground")
     answer = page.get_by_role("region", name="Answer")
-    visitor.fill(secret=secret, model="test/echo", prompt="Rank these " * 400, max_tokens="900")
+    visitor.fill(model="test/echo", prompt="Rank these " * 400, max_tokens="900")
     for _ in range(3):
         visitor.fill(prompt="Rank these " * 400)
         visitor.press("Send")
@@ -121,6 +123,8 @@ def test_c92_a_team_gets_a_budget_spends_it_and_sees_the_refusal(
     refusal = answer.get_by_role("alert").inner_text()
     assert "ranking" in refusal
     assert "per day" in refusal
+    visitor.press("Sign out")
+    visitor.sign_in()
 
     visitor.open("teams")
     card = page.get_by_role("article", name="Ranking").inner_text()

@@ -152,10 +152,11 @@ def test_a_key_that_is_refused_is_told_why_and_may_try_again(visitor: Visitor) -
 def test_an_inference_key_sees_itself_and_what_it_may_call(visitor: Visitor) -> None:
     visitor.sign_in(visitor.server.key)
     links = visitor.page.locator("nav a").all_inner_texts()
-    assert links == ["Keys", "Batches", "Models", "Routing", "Playground"]
+    assert links == ["Generations", "Keys", "Batches", "Models", "Routing", "Playground"]
+    visitor.open("keys")
     assert "local inference" in visitor.text
     visitor.page.goto(f"{visitor.host}/console/#/audit")
-    visitor.page.wait_for_url("**/#/keys")
+    visitor.page.wait_for_url("**/#/generations")
 
 
 def test_the_playground_streams_an_answer_with_its_cost_and_its_code(visitor: Visitor) -> None:

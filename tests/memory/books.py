@@ -168,6 +168,8 @@ class MemoryBooks(Struct):
     erasures: dict[PrivacySubject, Erasure] = field(default_factory=dict)
     # By their secrets.
     sessions: dict[str, MemorySession] = field(default_factory=dict)
+    # The opener and the expiry of each playground secret.
+    playgrounds: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:
         """Let a workspace spend nothing any more."""

@@ -12,7 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.pages import Page
-from tollgate.core.principal import LimitLevel, Principal
+from tollgate.core.principal import PLAYGROUND, LimitLevel, Principal
 from tollgate.core.quotas import parse_quotas
 from tollgate.core.records.audit import Actor
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
@@ -51,6 +51,11 @@ class MemoryKeyStore:
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
         digest, now_s = secret_hash(secret), self._clock.now_s()
+        if secret in self._books.playgrounds:
+            opener, expires_s = self._books.playgrounds[secret]
+            if expires_s <= now_s:
+                raise key_refused()
+            return replace(await self.authenticate(opener), role=PLAYGROUND)
         session = self._books.sessions.get(secret)
         if session is not None:
             if session.expires_s <= now_s or session.key_id not in self._books.keys:

@@ -3,7 +3,10 @@
 const BASE = new URL("../v1/", location.href);
 const STORED = "tollgate.secret";
 const REFRESH = "tollgate.refresh";
+const WORKSPACE = "tollgate.workspace";
 const PAGES_MAX = 100;
+// Lists that an operator reads of another workspace.
+const OF_WORKSPACES = /^(activity|credits|statement|workspace|keys(\/[^/]+)?)$/;
 
 /** The address that clients use as their base URL. */
 export const baseUrl = BASE.href.replace(/\/$/, "");
@@ -19,8 +22,16 @@ export class ApiError extends Error {
   }
 }
 
-/** This tab's session: the secret, and the key as `GET /key` returns it. */
-export const session = { secret: sessionStorage.getItem(STORED), key: null, operator: false };
+/** This tab's session: the secret, the key as `GET /key` returns it, and workspaces of an operator. */
+export const session = { secret: sessionStorage.getItem(STORED), key: null, operator: false, workspaces: [], workspace: sessionStorage.getItem(WORKSPACE) };
+
+/** Show another workspace, or with null the caller's own, and draw the view again. */
+export function useWorkspace(id) {
+  session.workspace = id === session.own ? null : id;
+  if (session.workspace) sessionStorage.setItem(WORKSPACE, id);
+  else sessionStorage.removeItem(WORKSPACE);
+  dispatchEvent(new Event("hashchange"));
+}
 
 /** Store a secret for this tab, or delete it with null; a session also has a refresh token. */
 export function keepSecret(secret, refreshToken = "") {
@@ -30,14 +41,14 @@ export function keepSecret(secret, refreshToken = "") {
     sessionStorage.setItem(REFRESH, refreshToken ?? "");
   } else {
     sessionStorage.clear();
-    session.key = null;
-    session.operator = false;
+    Object.assign(session, { key: null, operator: false, workspaces: [], workspace: null });
   }
 }
 
 /** Delete the secret; a session is also ended at the gateway. */
 export async function signOut() {
   const { secret } = session;
+  endPlayground();
   const refreshToken = sessionStorage.getItem(REFRESH);
   keepSecret(null);
   if (refreshToken) await (await import("./issuer.js")).endSession(secret, refreshToken);
@@ -84,9 +95,15 @@ export async function save(path, query, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Yield the JSON frames of a streamed reply; raise ApiError for a refusal, also in-band. */
-export async function* stream(path, body, { secret, signal }) {
-  const reply = await call("POST", address(path), { body: JSON.stringify(body), secret, signal });
+/** Yield the JSON frames that the playground streams; raise ApiError for a refusal, also in-band. */
+export async function* stream(path, body, { signal }) {
+  const ask = async () => call("POST", address(path), { body: JSON.stringify(body), secret: await playgroundSecret(), signal });
+  const reply = await ask().catch((failure) => {
+    // A renewed session ends the secret that the session before it opened.
+    if (failure.status !== 401 || !playground) throw failure;
+    playground = null;
+    return ask();
+  });
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -103,14 +120,40 @@ export async function* stream(path, body, { secret, signal }) {
   }
 }
 
+let playground = null;
+
+/** Return the secret with which the playground generates; a new one is opened if necessary. */
+async function playgroundSecret() {
+  if (!playground || playground.untilMs < Date.now() + 60_000) {
+    const made = await send("POST", "playground");
+    playground = { secret: made.key, untilMs: Date.now() + made.expires_in * 1000 };
+  }
+  return playground.secret;
+}
+
+/** End the playground's secret at the gateway. */
+export function endPlayground() {
+  if (!playground) return;
+  const headers = { authorization: `Bearer ${playground.secret}` };
+  playground = null;
+  fetch(address("playground"), { method: "DELETE", headers, keepalive: true, credentials: "omit" }).catch(() => null);
+}
+
+addEventListener("pagehide", endPlayground);
+
 function address(path, query = {}) {
-  const url = new URL(path, BASE);
+  const url = new URL(session.workspace && OF_WORKSPACES.test(path) ? elsewhere(path) : path, BASE);
   for (const [name, value] of Object.entries(query)) {
     for (const each of [value].flat()) {
       if ((each ?? "") !== "") url.searchParams.append(name, each);
     }
   }
   return url;
+}
+
+function elsewhere(path) {
+  const [name, ...rest] = path.split("/");
+  return ["workspaces", encodeURIComponent(session.workspace), ...(name === "workspace" ? [] : [name]), ...rest].join("/");
 }
 
 async function call(method, url, { body, secret, signal } = {}) {

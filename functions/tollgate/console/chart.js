@@ -30,7 +30,7 @@ export function stackedDays(days, names, { label, mark = null, text, least = 0, 
       return svg("rect", { x, y: y(base), width: step * 0.72, height: Math.max(0.5, y(base - amount) - y(base)), class: `color-${color}` }, svg("title", {}, `${day} · ${name}: ${text(amount)}`));
     });
     const shown = days.length <= 16 || index % Math.ceil(days.length / 8) === 0;
-    return svg("g", { class: "day", onclick: () => open(day) }, pieces,
+    return svg("g", open ? { class: "day", onclick: () => open(day) } : {}, pieces,
       shown && svg("text", { x: x + step * 0.36, y: HEIGHT - 5, class: "axis", "text-anchor": "middle" }, day.slice(days.length > 31 ? 5 : 8)));
   });
   const line = mark && svg("line", { x1: LEFT, x2: width, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget per day: ${text(mark)}`));

@@ -41,7 +41,7 @@ export function moment(text, { seconds = true } = {}) {
   if (!text) return "–";
   const at = new Date(text);
   const utc = at.toISOString().slice(0, seconds ? 19 : 16).replace("T", " ");
-  return h("time", { datetime: text, title: `${at.toLocaleString()} here`, class: "number" }, utc, h("span", { class: "unit" }, " UTC"));
+  return h("time", { datetime: text, title: `${at.toLocaleString()} here`, class: "number" }, h("span", { class: "year" }, utc.slice(0, 5)), utc.slice(5), h("span", { class: "unit" }, " UTC"));
 }
 
 /** Return the time from now to a moment, such as `in 3 h`. */

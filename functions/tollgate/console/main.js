@@ -1,24 +1,24 @@
 /** Shows the view that the address names (`#/spend?month=2026-11`) to the signed-in caller. */
 
-import { ApiError, get, keepSecret, session, signOut } from "./api.js";
+import { ApiError, get, getAll, keepSecret, session, signOut, useWorkspace } from "./api.js";
 import { announce, h, plain, quiet, show } from "./dom.js";
 import { takeTokens } from "./issuer.js";
 import { problem } from "./parts.js";
 import { ACCOUNTANTS, CALLERS, EVERYBODY, has, MANAGERS, PEOPLE } from "./roles.js";
 import { signIn } from "./view_signin.js";
 
-/** Each view: its name (in address and module), title, and roles that may see it. */
+/** Each view: its name (in address and module), title, roles, and whether it shows other workspaces. */
 const VIEWS = [
-  { name: "spend", title: "Spend", roles: PEOPLE },
-  { name: "generations", title: "Generations", roles: PEOPLE },
+  { name: "spend", title: "Spend", roles: PEOPLE, elsewhere: true },
+  { name: "generations", title: "Generations", roles: EVERYBODY },
   { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true },
-  { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing") },
+  { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing"), elsewhere: true },
   { name: "batches", title: "Batches", roles: [...CALLERS, "management"] },
   { name: "teams", title: "Teams", roles: PEOPLE },
-  { name: "credit", title: "Credit", roles: ACCOUNTANTS },
-  { name: "statement", title: "Statement", roles: ACCOUNTANTS },
-  { name: "models", title: "Models", roles: EVERYBODY },
-  { name: "routing", title: "Routing", roles: EVERYBODY },
+  { name: "credit", title: "Credit", roles: ACCOUNTANTS, elsewhere: true },
+  { name: "statement", title: "Statement", roles: ACCOUNTANTS, elsewhere: true },
+  { name: "models", title: "Models", roles: EVERYBODY, elsewhere: true },
+  { name: "routing", title: "Routing", roles: EVERYBODY, elsewhere: true },
   { name: "playground", title: "Playground", roles: [...CALLERS, "management"] },
   { name: "audit", title: "Audit", roles: ACCOUNTANTS },
 ];
@@ -28,6 +28,7 @@ const nav = document.getElementById("nav");
 const account = document.getElementById("account");
 let leaving = new AbortController();
 let isFirst = true;
+let served = [];
 
 async function open() {
   leaving.abort();
@@ -37,7 +38,7 @@ async function open() {
   try {
     await learnKey();
     const [name, query] = location.hash.slice(2).split("?");
-    const served = VIEWS.filter((view) => has(view.roles));
+    served = VIEWS.filter((view) => has(view.roles) && (!session.workspace || view.elsewhere));
     const view = served.find((each) => each.name === name);
     if (!view) return location.replace(`#/${served.find((each) => !each.hidden).name}`);
     showFrame(served, view);
@@ -80,9 +81,15 @@ async function learnKey() {
     Object.assign(data, { role: signedIn.role, name: signedIn.member_id });
   }
   session.key = data;
-  if (has(MANAGERS)) {
-    session.operator = await get("workspaces", { limit: 1 }).then(() => true, () => false);
-  }
+  if (!has(MANAGERS)) return;
+  const kept = session.workspace;
+  session.workspace = null;
+  const found = await getAll("workspaces").then(({ data: all }) => all, () => []);
+  session.operator = found.length > 0;
+  session.workspaces = found.map(({ id }) => id);
+  if (found.length > 1) session.own = (await get("workspace")).data.id;
+  // A workspace that is not listed any more is not shown again.
+  session.workspace = session.workspaces.includes(kept) ? kept : null;
 }
 
 function refuse(failure) {
@@ -101,9 +108,23 @@ function showFrame(served, current) {
   if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - 40;
   show(
     account,
+    session.workspaces.length > 1 && switcher(),
     h("span", { class: "who", title: `${session.key.role}, ${session.key.label}` }, session.key.name),
+    plain(["Go to ", h("kbd", {}, "Ctrl K")], palette, { "aria-keyshortcuts": "Control+K Meta+K" }),
     plain("Sign out", leave),
   );
+}
+
+/** Return the choice of the workspace that is shown. */
+function switcher() {
+  const current = session.workspace ?? session.own;
+  return h("select", { "aria-label": "Workspace", class: session.workspace && "away", onchange: ({ target }) => useWorkspace(target.value) },
+    session.workspaces.map((id) => h("option", { value: id, selected: id === current }, id)));
+}
+
+async function palette() {
+  const { openPalette } = await import("./palette.js");
+  openPalette(served.filter((view) => !view.hidden), go);
 }
 
 function showSignIn(message = "", options = {}) {
@@ -123,6 +144,11 @@ async function leave() {
 /** Open the first view, after completing a sign-in that returns to this page. */
 async function begin() {
   addEventListener("hashchange", open);
+  addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || !session.key) return;
+    event.preventDefault();
+    palette();
+  });
   // The link that skips to the content moves the focus, not the view.
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();

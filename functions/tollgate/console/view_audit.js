@@ -5,6 +5,8 @@ import { code, h, p, small } from "./dom.js";
 import { moment } from "./format.js";
 import { column, empty, field, filters, pagedTable, saver } from "./parts.js";
 
+const SHOWN_MAX = 4;
+
 /** Return the view, filtered as the address says. */
 export async function render({ params, signal, go }) {
   const { since = "", kind = "", actor = "", target = "" } = Object.fromEntries(params);
@@ -35,6 +37,7 @@ const COLUMNS = [
 function fields({ before, after }) {
   const names = Object.keys({ ...before, ...after });
   if (!names.length) return "–";
-  return h("ul", { class: "changes" }, names.map((name) =>
+  const list = h("ul", { class: "changes" }, names.map((name) =>
     h("li", {}, `${name}: `, name in before && [h("del", {}, before[name]), " "], name in after ? h("ins", {}, after[name]) : "removed")));
+  return names.length > SHOWN_MAX ? h("details", {}, h("summary", {}, `${names.length} fields`), list) : list;
 }

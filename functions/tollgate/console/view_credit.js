@@ -9,13 +9,13 @@ import { column, dialog, empty, field, figures, meter, numeric, pagedTable, pane
 export async function render({ signal, refresh }) {
   const [{ data }, ledger] = await Promise.all([
     get("credits", {}, signal),
-    pagedTable("Ledger", COLUMNS, (cursor) => get("credits/ledger", { limit: 50, cursor }, signal), empty("No credit has been granted yet.", p("The operator grants it here, or with ", code("tollgate credits add"), "."))),
+    session.workspace ? null : pagedTable("Ledger", COLUMNS, (cursor) => get("credits/ledger", { limit: 50, cursor }, signal), empty("No credit has been granted yet.", p("The operator grants it here, or with ", code("tollgate credits add"), "."))),
   ]);
   const label = `${usd(data.total_usage)} spent, ${usd(data.held)} held, ${usd(data.available)} left of ${usd(data.total_credits)}`;
   const state = data.available <= 0 ? "full" : data.available < data.total_credits / 4 ? "near" : "";
   return [
     figures(
-      ["Available", money(data.available), `${percent(data.available, data.total_credits)} of all credit`],
+      ["Available", money(data.available), data.total_credits > 0 && `${percent(data.available, data.total_credits)} of all credit`],
       ["Held", money(data.held), "by requests that run"],
       ["Spent", money(data.total_usage)],
       ["Granted", money(data.total_credits - data.credit_limit), "with payments, refunds and adjustments"],
@@ -26,7 +26,7 @@ export async function render({ signal, refresh }) {
       data.available <= 0 && h("p", { class: "notice bad" }, "Nothing is left: requests are refused until credit is granted."),
       session.operator && button("Grant credit …", () => grant(refresh))),
     data.expiring.length > 0 && panel("Credit that expires", table("Credit that expires", EXPIRING, data.expiring)),
-    panel("Ledger", ledger),
+    ledger && panel("Ledger", ledger),
   ];
 }
 
@@ -49,7 +49,7 @@ function grant(refresh) {
   dialog("Grant credit", [
     field({ name: "amount", label: "Amount, $", type: "number", min: "0", step: "any", required: true }),
     field({ name: "id", label: "Id", required: true, maxlength: "100", pattern: "[A-Za-z0-9._:\\-]+", placeholder: "PO-1187", hint: "A repeated id adds nothing." }),
-    field({ name: "workspace_id", label: "Workspace", placeholder: "this one", maxlength: "63" }),
+    field({ name: "workspace_id", label: "Workspace", placeholder: "this one", maxlength: "63", value: session.workspace ?? "" }),
     field({ name: "note", label: "Note", maxlength: "200" }),
   ], {
     action: "Grant",

@@ -79,6 +79,7 @@ function record(data) {
     ["Served by", data.model && `${data.model} via ${data.provider_name} (${data.upstream_model})`],
     ["Key", h("a", { href: `#/generations?key=${encodeURIComponent(data.key_id)}` }, data.key_name || data.key_id)],
     ["Labels", labels],
+    ["Source", data.source],
     ["Format", `${data.ingress_format}${data.streamed ? ", streamed" : ""}`],
     ["Usage", SOURCES[data.usage_source]],
     ["Adapted", data.adapted.join(", ")],

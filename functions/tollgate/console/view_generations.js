@@ -1,6 +1,6 @@
 /** The list of generations, newest first or as they come, with filters. */
 
-import { get, saveCsv } from "./api.js";
+import { get, saveCsv, session } from "./api.js";
 import { announce, h, p, quiet, show, small } from "./dom.js";
 import { count, duration, money, moment } from "./format.js";
 import { column, empty, field, filters, numeric, pagedTable, problem, saver, table } from "./parts.js";
@@ -17,6 +17,7 @@ export async function render({ params, signal, go, refresh }) {
   const query = select(params);
   const place = h("div", {}, quiet("Looking …"));
   const live = params.get("live") === "1";
+  const mayChoose = session.key.role !== "inference";
   const text = (name, label, placeholder) => field({ name, label, value: params.get(name) ?? "", placeholder });
   fill(place, query, { live, signal }).catch((failure) => signal.aborted || show(place, problem(failure, refresh)));
   return [
@@ -25,9 +26,7 @@ export async function render({ params, signal, go, refresh }) {
       field({ name: "until", label: "To (inclusive)", type: "date", value: lastDay(query.until) }),
       text("model", "Model", "asked for or served"),
       text("provider", "Provider"),
-      text("key", "Key", "name or id"),
-      text("team", "Team"),
-      text("member", "Member"),
+      mayChoose && [text("key", "Key", "name or id"), text("team", "Team"), text("member", "Member")],
       text("label", "Label", "environment:production"),
       field({ name: "outcome", label: "Outcome", value: params.get("outcome") ?? "", options: OUTCOMES }),
       field({ name: "cost_min", label: "Cost from, $", type: "number", min: "0", step: "any", value: params.get("cost_min") ?? "" }),

@@ -4,8 +4,8 @@ import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { count, distance, moment, money, uri } from "./format.js";
 import { changeKey, createKey } from "./key_dialog.js";
-import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
-import { has, KEEPERS_OF_KEYS, MANAGERS, PEOPLE } from "./roles.js";
+import { copyable, dialog, empty, facts, field, limitBar, panel, problem } from "./parts.js";
+import { EVERYBODY, has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
 
 const SHOWN_MAX = 200;
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
@@ -15,7 +15,8 @@ export async function render({ params, signal, refresh }) {
   const mayChange = has(KEEPERS_OF_KEYS);
   if (session.key.role === "inference") {
     const { data } = await get("key", {}, signal);
-    return card(data, {});
+    const above = data.levels.map((level) => panel(`Limits of the ${level.level} ${level.display_name ?? level.id}`, limitBars(level), quiet(rate(level) || "These limits apply to this key as well.")));
+    return [h("div", { class: "cards" }, card(data, {})), above];
   }
   const { data: keys } = await getAll("keys", {}, signal);
   const text = (params.get("find") ?? "").toLowerCase();
@@ -89,12 +90,12 @@ function card(key, { mayChange, refresh }) {
     ),
     bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
-      has(PEOPLE) && h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
+      has(EVERYBODY) && !session.workspace && h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && !isOfSessions && [
         has(MANAGERS) && act("Change …", () => changeKey(key, refresh)),
-        act("Rotate …", () => rotate(key, refresh)),
+        !session.workspace && act("Rotate …", () => rotate(key, refresh)),
         (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
-        act("Delete …", () => remove("keys", key, "It is refused permanently. Its records and spending stay.", refresh)),
+        !session.workspace && act("Delete …", () => remove("keys", key, "It is refused permanently. Its records and spending stay.", refresh)),
       ]),
   );
 }

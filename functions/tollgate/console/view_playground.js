@@ -1,13 +1,11 @@
 /** Sends a prompt to a model or a route, streams the answer, and shows what it costs. */
 
-import { baseUrl, get, send as post, session, stream } from "./api.js";
+import { baseUrl, endPlayground, get, send as post, stream } from "./api.js";
 import { announce, h, plain, quiet, show } from "./dom.js";
 import { count, duration, money } from "./format.js";
 import { copyable, field, figures, panel, problem } from "./parts.js";
-import { CALLERS, has } from "./roles.js";
 
 const CHARACTERS_A_TOKEN = 4;
-const STORED = "tollgate.playground";
 const LANGUAGES = { curl: "curl", python: "Python", javascript: "JavaScript" };
 
 /** Return the view. */
@@ -15,7 +13,6 @@ export async function render({ params, signal }) {
   // Only conversations make text: the playground runs no other kind of work.
   const { data } = await get("models", { output_modalities: "text" }, signal);
   const prices = new Map(data.map((model) => [model.id, model.pricing]));
-  const needsKey = !has(CALLERS);
   let turns = [];
   const talk = h("div", { class: "talk" });
   const answer = h("div", { class: "answer", tabindex: "0", role: "region", "aria-label": "Answer" }, quiet("The answer appears here as it is generated."));
@@ -28,14 +25,14 @@ export async function render({ params, signal }) {
   const form = h(
     "form",
     { class: "card", onsubmit: submit },
-    needsKey && field({ name: "secret", label: `A ${session.key.role} key sends no requests: paste an inference key`, type: "password", required: true, value: sessionStorage.getItem(STORED) ?? "", hint: "Kept only in this tab." }),
     field({ name: "model", label: "Model or route", list: "models", required: true, onchange: warn, value: params.get("model") ?? (prices.has("test/echo") ? "test/echo" : data[0]?.id ?? "") }),
     h("datalist", { id: "models" }, data.map((model) => h("option", { value: model.id }))),
     keys,
     field({ name: "system", label: "Instructions", placeholder: "none" }),
     field({ name: "prompt", label: "Prompt", type: "textarea", required: true, hint: "Ctrl+Enter sends it.", onkeydown: (pressed) => pressed.key === "Enter" && (pressed.ctrlKey || pressed.metaKey) && !send.disabled && form.requestSubmit() }),
     field({ name: "max_tokens", label: "Maximum output tokens", type: "number", min: "1", value: "500" }),
-    h("div", { class: "buttons" }, fresh, h("label", { for: "language" }, "Copy as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode), stop, send),
+    h("div", { class: "buttons" }, fresh, stop, send),
+    h("div", { class: "copying" }, h("label", { for: "language" }, "This request as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode)),
     code,
   );
 
@@ -71,7 +68,6 @@ export async function render({ params, signal }) {
 
   async function submit(event) {
     event.preventDefault();
-    if (needsKey) sessionStorage.setItem(STORED, form.secret.value.trim());
     const leaving = new AbortController();
     signal.addEventListener("abort", () => leaving.abort());
     stop.onclick = () => leaving.abort();
@@ -87,8 +83,7 @@ export async function render({ params, signal }) {
     const run = { begunMs: performance.now(), firstMs: null, price: prices.get(asked.model), prompt: JSON.stringify(asked.messages).length, usage: null, served: null };
     let said = "";
     try {
-      const secret = needsKey ? form.secret.value.trim() : session.secret;
-      for await (const { frame, headers } of stream("chat/completions", { ...asked, stream: true }, { secret, signal: leaving.signal })) {
+      for await (const { frame, headers } of stream("chat/completions", { ...asked, stream: true }, { signal: leaving.signal })) {
         const delta = frame.choices?.[0]?.delta;
         const piece = delta?.content || delta?.reasoning;
         if (piece) {
@@ -117,6 +112,7 @@ export async function render({ params, signal }) {
   }
 
   warn();
+  signal.addEventListener("abort", endPlayground);
   return h("div", { class: "two" }, form, h("div", {}, cost, talk, panel("Answer", answer)));
 }
 

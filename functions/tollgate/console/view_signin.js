@@ -33,7 +33,7 @@ export function signIn(message, done, { failed = true } = {}) {
     { class: "card narrow", onsubmit: submit },
     h("h1", {}, "Sign in"),
     issuer,
-    p("Paste a key of this gateway. A management or read key shows a workspace; an inference key shows itself, the models and the playground."),
+    p("Paste a key of this gateway. A management or read key shows a workspace; an inference key shows its own generations and limits, the models and the playground."),
     h("label", { for: "secret" }, "Key"),
     field,
     note,

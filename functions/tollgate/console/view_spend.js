@@ -1,6 +1,6 @@
 /** Cost, tokens, requests and errors of any days, by one or two groups, as chart and table. */
 
-import { baseUrl, get, getAll, saveCsv } from "./api.js";
+import { baseUrl, get, getAll, saveCsv, session } from "./api.js";
 import { stackedDays, swatch } from "./chart.js";
 import { h, p, quiet } from "./dom.js";
 import { count, money, percent, usd } from "./format.js";
@@ -20,6 +20,7 @@ const GROUPS = {
   team: label("Team", "no team"),
   member: label("Member", "no member"),
   environment: label("Environment", "not stated"),
+  source: label("Source", "api"),
   provider: { title: "Provider", none: "not served", of: (row) => row.provider_name ?? "not served" },
   day: { title: "Day", of: (row) => row.date },
 };
@@ -45,8 +46,9 @@ export async function render({ params, signal, go }) {
   ]);
   const view = { by, second, range, metric: METRICS[show], show };
   const rows = activity.data;
+  // Before the first request, what to do comes first, without figures that are all 0.
+  if (!rows.length) return [controls(state, range, go), await nothing(activity, range, signal)];
   const head = [controls(state, range, go), summary(activity, view, workspace?.data.budget), warnings(activity)];
-  if (!rows.length) return [head, nothing(activity, range)];
   const names = legend(activity, view);
   const parts = perDay(activity.daily ?? rows, view, names);
   const budget = show === "cost" && range.month ? workspace?.data.budget : null;
@@ -59,7 +61,7 @@ export async function render({ params, signal, go }) {
         text: view.metric.text,
         // The middle of the axis must be a whole number as well.
         least: show === "cost" ? 0 : 2,
-        open: (day) => go("generations", { since: day, until: day }),
+        open: session.workspace ? null : (day) => go("generations", { since: day, until: day }),
       }),
       breakdown(rank((pairs ?? activity).data, view), view, names, activity.total),
       saver("Save as CSV", () => saveCsv("activity", { ...range.query, by: [by, second].filter(Boolean) }, `spend-${range.title.replaceAll(" ", "-")}.csv`))),
@@ -154,9 +156,12 @@ function warnings({ partial_days: partial, missing_days: missing }) {
   return (past || counted) && quiet(`${counted} ${past}`);
 }
 
-function nothing({ missing_days: missing }, { title, days }) {
+async function nothing({ missing_days: missing }, { title, days }, signal) {
   if (missing.length === days.length) return empty(`The records of ${title} have expired.`, p("Choose later days."));
-  const request = `curl ${baseUrl}/chat/completions -H "authorization: Bearer $TOLLGATE_KEY" -H 'content-type: application/json' -d '{"model": "MODEL", "messages": [{"role": "user", "content": "Hello"}]}'`;
+  if (session.workspace) return empty(`Nothing was spent in ${title}.`, p("Choose other days."));
+  const { data: models } = await get("models", { output_modalities: "text" }, signal).catch(() => ({ data: [] }));
+  const { id: model } = models.find(({ id }) => id === "test/echo") ?? models[0] ?? { id: "MODEL" };
+  const request = `curl ${baseUrl}/chat/completions -H "authorization: Bearer $TOLLGATE_KEY" -H 'content-type: application/json' -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`;
   return empty(`Nothing was spent in ${title}.`, p("Choose other days, or send a first request from the ", h("a", { href: "#/playground" }, "playground"), " or a terminal:"), copyable(request));
 }
 
@@ -173,11 +178,11 @@ function breakdown(sums, view, names, total) {
   const color = (name) => (names.includes(name) ? names.indexOf(name) : names.length - 1);
   const filter = (key, name) => {
     if (key === "day") return { since: name, until: name };
-    return key === "environment" ? { label: `${key}:${name}` } : { [key]: name };
+    return key === "environment" || key === "source" ? { label: `${key}:${name}` } : { [key]: name };
   };
   const link = ({ name, other }) => {
-    // A record without a group cannot be searched by it.
-    if (name === group.none || (second && other === GROUPS[second].none)) return null;
+    // A record without a group cannot be searched by it, nor can those of another workspace.
+    if (session.workspace || name === group.none || (second && other === GROUPS[second].none)) return null;
     const query = { since: range.days[0], until: range.days.at(-1), ...filter(by, name), ...(second && filter(second, other)), ...(show === "errors" && { outcome: "error" }) };
     return `#/generations?${new URLSearchParams(query)}`;
   };

@@ -17,7 +17,12 @@ TOKEN_LENGTH_MAX: Final = 16_384
 KeyRole = Literal["inference", "management", "read"]
 # The role of a member, which all of the member's sessions have.
 MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
-Role = KeyRole | MemberRole
+# The role of a secret that the console's playground opens for its caller.
+PlaygroundRole = Literal["playground"]
+PLAYGROUND: Final[PlaygroundRole] = "playground"
+Role = KeyRole | MemberRole | PlaygroundRole
+# The label of generations that do not come from a program: their source, such as PLAYGROUND.
+SOURCE_LABEL: Final = "source"
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # request's maximum cost.
 Admission = Literal["positive", "covered"]

@@ -14,6 +14,7 @@ from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
+from tollgate.core.principal import SOURCE_LABEL
 from tollgate.core.prompt_policy import UNSTATED
 from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.service_tiers import PricedTier
@@ -326,7 +327,7 @@ class IncludedFile(_NamedSections):
 ATTRIBUTIONS_MAX: Final = 4
 # Labels that an operator sets on keys, and the other dimensions by which spending is grouped.
 _TAKEN_LABELS: Final = frozenset(
-    {"day", "environment", "key", "member", "model", "provider", "team"}
+    {"day", "environment", "key", "member", "model", "provider", SOURCE_LABEL, "team"}
 )
 # Headers with secrets, whose values must never be stored.
 _SECRET_HEADERS: Final = frozenset(

@@ -11,7 +11,7 @@ from starlette.types import Scope
 from tollgate.core.errors import AccessError, ErrorCode, permission_denied
 from tollgate.core.networks import is_within, parse_networks
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
-from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
+from tollgate.core.principal import PLAYGROUND, KeyRole, MemberRole, Principal, Role
 from tollgate.core.records.audit import Actor, unauthenticated
 from tollgate.ingress.formats import MESSAGES, RESPONSES
 from tollgate.stores.ports.access_log import AccessLog
@@ -78,7 +78,9 @@ _COMMIT_FORM: Final = re.compile(r"[0-9A-Za-z._-]{1,64}\+?")
 PRINCIPAL: Final = "tollgate.principal"
 _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
 # The ids of files and responses that the body of a metered request names follow `own`.
-METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
+_SPENDER: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
+# A playground secret serves these routes and its own end: a stolen one reads and changes nothing.
+METERED: Final = Access(roles=_SPENDER.roles | {PLAYGROUND}, own=_OWN | {PLAYGROUND})
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
 # Owners and management keys, but not admins.
@@ -94,7 +96,7 @@ _KEY_READER: Final = Access(roles=_READER.roles | _DEVELOPER, own=_OWN)
 _KEY_CHANGER: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _RECORD: Final = Access(roles=_EVERYBODY.roles, own=_OWN)
 # Responses and files are content, which the roles `read`, `viewer` and `billing` may not see.
-_CONTENT: Final = Access(roles=_MANAGER.roles | METERED.roles, own=_OWN)
+_CONTENT: Final = Access(roles=_MANAGER.roles | _SPENDER.roles, own=_OWN)
 _KEPT_CONTENT: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _CATALOG: Final = Access(roles=_EVERYBODY.roles, keyless=True)
 _OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
@@ -136,16 +138,19 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/uploads/{upload_id}/complete"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/cancel"): _CONTENT,
     # A batch spends money like a metered request, so the same roles may create it.
-    ("POST", "/v1/batches"): METERED,
+    ("POST", "/v1/batches"): _SPENDER,
     ("GET", "/v1/batches"): _CONTENT,
     ("GET", "/v1/batches/{batch_id}"): _CONTENT,
     ("POST", "/v1/batches/{batch_id}/cancel"): _CONTENT,
-    ("POST", MESSAGE_BATCHES): METERED,
+    ("POST", MESSAGE_BATCHES): _SPENDER,
     ("GET", MESSAGE_BATCHES): _CONTENT,
     ("GET", f"{MESSAGE_BATCHES}/{{batch_id}}"): _CONTENT,
     ("DELETE", f"{MESSAGE_BATCHES}/{{batch_id}}"): _CONTENT,
     ("GET", f"{MESSAGE_BATCHES}/{{batch_id}}/results"): _CONTENT,
     ("POST", f"{MESSAGE_BATCHES}/{{batch_id}}/cancel"): _CONTENT,
+    # Management keys may create keys that spend, so they may open a playground as well.
+    ("POST", "/v1/playground"): Access(roles=_SPENDER.roles | {"management"}, notes_use=False),
+    ("DELETE", "/v1/playground"): Access(roles=frozenset({PLAYGROUND}), notes_use=False),
     ("GET", "/v1/key"): _EVERYBODY,
     ("GET", "/v1/keys"): _KEY_READER,
     ("POST", "/v1/keys"): _KEY_CHANGER,
@@ -180,7 +185,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/credits/refunds"): _OPERATOR,
     ("GET", "/v1/generation"): _RECORD,
     ("GET", "/v1/generation/content"): _KEPT_CONTENT,
-    ("GET", "/v1/generations"): _PEOPLE,
+    ("GET", "/v1/generations"): _RECORD,
     ("DELETE", "/v1/cache"): _MANAGER,
     ("GET", "/v1/activity"): _PEOPLE,
     ("GET", "/v1/audit"): _ACCOUNTANT,
@@ -280,6 +285,11 @@ async def _find_caller(keys: KeyDirectory, headers: Mapping[str, str]) -> Princi
     return await keys.authenticate(secret.strip())
 
 
+def presented_secret(headers: Mapping[str, str]) -> str:
+    """Return the secret of an authenticated request."""
+    return headers.get("authorization", "").partition(" ")[2].strip() or headers["x-api-key"]
+
+
 def actor_of(scope: Scope, principal: Principal | None) -> Actor:
     """Return the actor of a request; `principal` is None without a valid key."""
     origin, request_id = source_of(scope), request_id_of(scope)
@@ -319,6 +329,8 @@ async def note_refusal(
 
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
     """Return a message that names the roles (of members, or of keys) that the route serves."""
+    if principal.role == PLAYGROUND:
+        return "A playground secret may only generate answers, without background or batches."
     kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
     needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
     if not needed:

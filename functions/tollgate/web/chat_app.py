@@ -33,7 +33,7 @@ from tollgate.engine.replies.sink import (
     send_error,
 )
 from tollgate.engine.side_thread import LARGE_BYTES
-from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
+from tollgate.ingress.base import ParsedCall, ParsedWork, Routed
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
@@ -45,6 +45,7 @@ from tollgate.web.generation.entrance import (
     FormatEndpoint,
     Gateways,
     RequestServices,
+    labels_of,
 )
 from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.http.cors import WebLimits, cors
@@ -241,7 +242,7 @@ class MeteredEndpoint(FormatEndpoint):
             deadline=deadline,
             client_request_id=client_request_id(headers),
             platform_ids=platform_ids,
-            labels=_stated_labels(gateway, headers, parsed),
+            labels=labels_of(entered, parsed),
             ceilings=limits.ceilings,
             session=limits.session,
             cache_control=headers.get("cache-control", ""),
@@ -337,19 +338,6 @@ class MeteredEndpoint(FormatEndpoint):
         if DEADLINE_EXTENSION in extensions:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         return Deadline.within(clock, total_s - SETTLE_BUDGET_S)
-
-
-def _stated_labels(
-    gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
-) -> Mapping[str, str]:
-    """Return the labels that the caller sent about itself; none unless the catalog reads them."""
-    sources = gateway.planner.catalog.attribution
-    if not sources:
-        return NO_HEADERS
-    # Imported here because most processes never read labels.
-    from tollgate.web.generation.attribution import find_stated_labels
-
-    return find_stated_labels(sources, headers, parsed)
 
 
 def _enables(headers: Mapping[str, str], name: str) -> bool:

@@ -41,7 +41,7 @@ from tollgate.stores.ports.administration import (
 from tollgate.stores.ports.base import CooldownStore
 from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore
 from tollgate.stores.ports.credit import CreditStore
-from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
+from tollgate.stores.ports.people import MemberStore, PlaygroundStore, SessionStore, TeamStore
 from tollgate.stores.ports.subjects import SubjectStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
@@ -63,6 +63,7 @@ class Services(Struct, frozen=True, kw_only=True):
     teams: TeamStore
     members: MemberStore
     sessions: SessionStore
+    playgrounds: PlaygroundStore
     workspaces: WorkspaceStore
     credits: CreditStore
     generations: GenerationStore

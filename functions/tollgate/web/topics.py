@@ -46,6 +46,10 @@ TOPICS: Final = (
         ),
         frozenset({"members"}),
     ),
+    Topic(
+        (DottedName("tollgate.web.people.playground_routes:playground_routes"),),
+        frozenset({"playground"}),
+    ),
     Topic((DottedName("tollgate.web.people.scim_routes:scim_routes"),), frozenset({"scim"})),
     Topic((DottedName("tollgate.web.money.credit_routes:credit_routes"),), frozenset({"credits"})),
     Topic(

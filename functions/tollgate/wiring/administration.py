@@ -11,6 +11,7 @@ from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.members import DynamoMemberStore
+from tollgate.stores.people.playground import DynamoPlaygroundStore
 from tollgate.stores.people.sessions import DynamoSessionStore
 from tollgate.stores.people.teams import DynamoTeamStore
 from tollgate.stores.records.access_log import DynamoAccessLog
@@ -40,6 +41,7 @@ class Administration(Struct, frozen=True, kw_only=True):
     teams: DynamoTeamStore
     members: DynamoMemberStore
     sessions: DynamoSessionStore
+    playgrounds: DynamoPlaygroundStore
     webhooks: DynamoWebhookStore
     subjects: DynamoSubjectStore
     answer_cache: AuditedAnswerCache | None
@@ -64,6 +66,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         sessions=DynamoSessionStore(
             keys, stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix
         ),
+        playgrounds=DynamoPlaygroundStore(stores.keys, client, tables, ids=ids, clock=clock),
         operator_workspace=settings.operator_workspace,
         workspaces=workspaces,
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),

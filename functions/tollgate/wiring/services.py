@@ -42,6 +42,7 @@ def wire_services(
         teams=administration.teams,
         members=administration.members,
         sessions=administration.sessions,
+        playgrounds=administration.playgrounds,
         workspaces=administration.workspaces,
         credits=administration.credits,
         generations=stores.generations,

@@ -28,6 +28,7 @@ EVERY_KEYS_ROUTES = [
         "/v1/route/explain",
         {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
     ),
+    ("GET", "/v1/generations", None),
 ]
 RESPONSE_ROUTES = [
     ("GET", f"/v1/responses/{RESPONSE_ID}", None),
@@ -81,6 +82,7 @@ NEW_BATCHES = [
         {"requests": [{"custom_id": "a", "params": {"model": "test/echo"}}]},
     ),
 ]
+PLAYGROUND_ROUTES = [("POST", "/v1/playground", None)]
 SETUP_LISTS = [
     ("GET", "/v1/catalog", None),
 ]
@@ -93,7 +95,6 @@ PEOPLE_LISTS = [
     ("GET", f"/v1/teams/{TEAM_ID}", None),
     ("GET", "/v1/members", None),
     ("GET", f"/v1/members/{MEMBER_ID}", None),
-    ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
 ]
 SESSION_LISTS = [
@@ -205,5 +206,6 @@ ROUTES = (
     + FILE_ROUTES
     + BATCH_ROUTES
     + NEW_BATCHES
+    + PLAYGROUND_ROUTES
     + MANAGEMENT_ROUTES
 )

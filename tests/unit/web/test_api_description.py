@@ -61,6 +61,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/session"),
         ("GET", "/v1/session"),
         ("DELETE", "/v1/session"),
+        ("DELETE", "/v1/playground"),
         ("POST", "/v1/v2/rerank"),
         ("POST", "/v1/chat/completions"),
         ("POST", "/v1/completions"),

@@ -10,9 +10,12 @@ import pytest
 from tests.asgi import request
 from tests.gateways import Always, request_body
 from tests.scripted import Scripted, refuses
+from tests.stores import TESTER
 from tests.unit.web.test_api_app import Api, api
+from tests.unit.web.test_permissions import tenants
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.csv_reply import csv_reply
@@ -220,3 +223,17 @@ async def test_c67_an_empty_table_has_its_header() -> None:
     empty = await call("GET", "/v1/generations?format=csv", key=call.management)
     assert empty.body.decode().startswith("id,request_id,upstream_id,created_at,model,")
     assert empty.body.count(b"\n") == 1
+
+
+async def test_c91_an_inference_key_lists_the_generations_of_itself_alone() -> None:
+    them = await tenants()
+    new = NewKey(workspace_id="acme", label="second")
+    second = (await them.home.stores.keys.create(new, by=TESTER)).secret
+    path = "/v1/generations"
+    own = (await them.call("GET", path, key=them.home.secret)).json["data"]
+    assert [it["key_id"] for it in own] == [them.home.principal.key_id]
+    assert (await them.call("GET", path, key=second)).json["data"] == []
+    others = await them.call("GET", f"{path}?key={them.home.principal.key_id}", key=second)
+    assert (others.status, others.error["param"]) == (404, "key")
+    named = await them.call("GET", f"{path}?key=second", key=second)
+    assert named.json["data"] == []

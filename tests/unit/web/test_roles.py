@@ -22,6 +22,7 @@ from tests.unit.web.routes import (
     OPERATOR_LISTS,
     PEOPLE_CHANGES,
     PEOPLE_LISTS,
+    PLAYGROUND_ROUTES,
     RESPONSE_ROUTES,
     ROUTES,
     SCIM_ROUTES,
@@ -34,8 +35,8 @@ from tests.unit.web.routes import (
 from tests.unit.web.test_chat_app import PATH, app_of
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.errors import AccessError
-from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
-from tollgate.web.access import ACCESS, Access, authenticate
+from tollgate.core.principal import PLAYGROUND, KeyRole, MemberRole, Principal, Role
+from tollgate.web.access import ACCESS, METERED, Access, authenticate
 
 ALL = {*get_args(KeyRole), *get_args(MemberRole)}
 MANAGERS = {"management", "owner", "admin"}
@@ -59,6 +60,7 @@ SERVED_BY = [
     (FILE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (BATCH_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (NEW_BATCHES, GENERATE, {"acme", OPERATORS}),
+    (PLAYGROUND_ROUTES, GENERATE | {"management"}, {"acme", OPERATORS}),
     (OPERATOR_LISTS, READERS, {OPERATORS}),
     (OPERATOR_CHANGES, MANAGERS, {OPERATORS}),
 ]
@@ -144,9 +146,11 @@ def test_c91_every_route_of_the_table_is_in_the_matrix() -> None:
     listed = [route for routes, _, _ in SERVED_BY for route in routes]
     assert sorted(listed, key=str) == sorted(ROUTES, key=str)
     keyed = [key for key, access in ACCESS.items() if access.roles and not access.keyless]
-    # Routes that generate, and those of the app that signs people in, have tests of their own.
-    others = [key for key in keyed if ACCESS[key].roles in (GENERATE, {*get_args(MemberRole)})]
-    assert len(keyed) - len(others) == len(ROUTES) - len(NEW_BATCHES)
+    # Routes that generate, the end of a playground, and the routes of the app that signs people in
+    # have tests of their own.
+    tested = (METERED.roles, {PLAYGROUND}, {*get_args(MemberRole)})
+    others = [key for key in keyed if ACCESS[key].roles in tested]
+    assert len(keyed) - len(others) == len(ROUTES)
 
 
 @pytest.mark.parametrize("role", ["billing", "viewer"])

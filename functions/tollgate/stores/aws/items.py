@@ -122,6 +122,7 @@ class SessionItem(AnyItem):
     EXPIRES: Final = "ex"  # N: Unix second from which the session is refused
     SIGN_IN: Final = "si"  # S: id of the SignInItem, without which the secret is refused (optional)
     ROUND: Final = "rd"  # N: MemberItem.ROUND when the sign-in began (optional, default 0)
+    OPENER: Final = "op"  # S: hash of the secret that opened this one, of a playground (optional)
 
 
 class SignInItem(AnyItem):

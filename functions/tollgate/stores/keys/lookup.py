@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.limits import LimitOwner
-from tollgate.core.principal import Principal
+from tollgate.core.principal import PLAYGROUND, Principal
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.items import AnyItem, KeyPointerItem, SecretItem, SessionItem
 from tollgate.stores.aws.tables import (
@@ -27,7 +28,7 @@ from tollgate.stores.aws.tables import (
     try_update,
 )
 from tollgate.stores.keys.key_holds import update_state
-from tollgate.stores.keys.principals import principal_of, refused_from_s
+from tollgate.stores.keys.principals import principal_of, read_opener, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash
 from tollgate.stores.keys.session_expressions import KEY_ADDRESS
 from tollgate.stores.keys.states import KeyStates
@@ -80,7 +81,8 @@ class DynamoKeyDirectory:
         self._tables = tables
         self._states = states
         self._clock = clock
-        self._prefix = prefix
+        self.prefix = prefix
+        """The beginning of every secret."""
         self._publications = publications
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._above: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
@@ -89,7 +91,7 @@ class DynamoKeyDirectory:
 
     async def authenticate(self, secret: str) -> Principal:
         """Return the principal of a secret, read at most five seconds ago."""
-        if not is_well_formed(secret, self._prefix):
+        if not is_well_formed(secret, self.prefix):
             raise key_refused()
         return await self._find(secret_hash(secret))
 
@@ -103,6 +105,14 @@ class DynamoKeyDirectory:
         return await self._find(read_text(pointer, KeyPointerItem.HASH))
 
     async def _find(self, digest: str) -> Principal:
+        cached = await self._find_entry(digest)
+        if cached.principal is None:
+            raise key_refused()
+        if cached.expires_s is not None and cached.expires_s <= self._clock.now_s():
+            raise key_refused()
+        return cached.principal
+
+    async def _find_entry(self, digest: str) -> _Cached:
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
             # The cache time starts when the read is sent, because a slow reply may show the state
@@ -111,11 +121,7 @@ class DynamoKeyDirectory:
             with refusing_when_unavailable():
                 cached = await self._read(digest, sent_s)
             _remember(self._cache, digest, cached)
-        if cached.principal is None:
-            raise key_refused()
-        if cached.expires_s is not None and cached.expires_s <= self._clock.now_s():
-            raise key_refused()
-        return cached.principal
+        return cached
 
     async def _read(self, digest: str, sent_s: float) -> _Cached:
         """Read a secret's item, together with the team and member items that it needed last time.
@@ -128,10 +134,27 @@ class DynamoKeyDirectory:
         rows = await self._get(keys)
         self._publications.note(rows.get(_place(PUBLICATION_KEY)))
         row = rows.get(_place(own))
+        if row is not None and SessionItem.OPENER in row:
+            return await self._read_playground(row, sent_s)
         if row is not None and any(name in row for name in _LEADS_ABOVE):
             requested = {_place(key) for key in keys}
             return await self._read_above(digest, row, rows, requested=requested, sent_s=sent_s)
         return _cache_entry(row, sent_s)
+
+    async def _read_playground(self, row: Item, sent_s: float) -> _Cached:
+        """Return the principal of the secret that opened a playground, with the playground's role.
+
+        The result is cached no longer than the opener's own, which may be older.
+        """
+        digest, ends_s = read_opener(row)
+        opener = await self._find_entry(digest)
+        if opener.principal is None:
+            return _Cached(sent_s + _ABSENT_FOR_S, None)
+        return _Cached(
+            min(sent_s + FOUND_FOR_S, opener.until_s),
+            replace(opener.principal, role=PLAYGROUND),
+            ends_s if opener.expires_s is None else min(ends_s, opener.expires_s),
+        )
 
     async def _read_above(
         self,

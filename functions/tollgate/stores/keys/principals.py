@@ -21,7 +21,7 @@ from tollgate.stores.aws.decoding import (
     read_texts,
     reads_an_item,
 )
-from tollgate.stores.aws.items import KeyRow, SecretItem
+from tollgate.stores.aws.items import KeyRow, SecretItem, SessionItem
 from tollgate.stores.rules.key_age import age_ends_s
 
 
@@ -86,6 +86,12 @@ def refused_from_s(row: Item, *, ages: bool) -> int | None:
             made_s = created_s(read_text(row, SecretItem.KEY))
         ends.append(age_ends_s(made_s, days))
     return min((end for end in ends if end is not None), default=None)
+
+
+@reads_an_item
+def read_opener(row: Item) -> tuple[str, int]:
+    """Return the hash of the secret that opened a playground, and the playground's last second."""
+    return read_text(row, SessionItem.OPENER), read_number(row, SessionItem.EXPIRES)
 
 
 @reads_an_item

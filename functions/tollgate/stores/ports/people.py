@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import Period
 from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
@@ -220,6 +221,28 @@ class SessionStore(Protocol):
 
     async def end_all(self, workspace_id: str, member_id: str, *, by: Actor) -> bool:
         """End all sessions of a member; return False without such a member."""
+
+
+class OpenedPlayground(Struct, frozen=True, kw_only=True):
+    """A playground secret, which cannot be read again."""
+
+    secret: str
+    expires_s: int
+    """Unix second from which the secret is refused."""
+
+
+class PlaygroundStore(Protocol):
+    """Secrets of playgrounds, which serve generations alone.
+
+    A playground secret has the key, limits and rights to models of the caller that opened it, and
+    ends with that caller's secret.
+    """
+
+    async def open(self, opener: str, principal: Principal, *, by: Actor) -> OpenedPlayground:
+        """Open a playground for the caller whose secret is `opener`."""
+
+    async def close(self, secret: str) -> None:
+        """End a playground secret; this process refuses it at once, others within five seconds."""
 
 
 class CodeStore(Protocol):

@@ -237,7 +237,10 @@ class DynamoActivityStore:
         return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
 
     async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
-        """Return the activity on an open day, recomputed at most once a minute."""
+        """Return the activity on an open day, recomputed at most once a minute.
+
+        A day without records is counted at each call, so that a first request is seen at once.
+        """
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()
         until_s, cached = self._live.get((workspace_id, day), (0.0, None))
@@ -250,6 +253,8 @@ class DynamoActivityStore:
             partial_days=() if is_complete else (day,),
             last_record_s=max((record.created_s for record in records), default=None),
         )
+        if not records:
+            return counted
         if len(self._live) >= _LIVE_DAYS_MAX:
             self._live.clear()
         self._live[workspace_id, day] = (now_s + _LIVE_FOR_S, counted)

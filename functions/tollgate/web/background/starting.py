@@ -8,8 +8,9 @@ from typing import Final
 from msgspec import Struct, json
 
 from tollgate.core.background import RESPONSE_PREFIX, BackgroundResponse
-from tollgate.core.errors import GatewayError
+from tollgate.core.errors import GatewayError, permission_denied
 from tollgate.core.ids import created_s
+from tollgate.core.principal import PLAYGROUND
 from tollgate.engine.admission import admit, budget_left_percent
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
@@ -89,6 +90,9 @@ async def start_background(
 def _check(call: Call) -> tuple[ParsedCall, int]:
     """Return the parsed request and the days for which its response is stored."""
     parsed, days = call.parsed, call.principal.response_days
+    if call.principal.role == PLAYGROUND:
+        # Its worker would act for the key, whose source is not the playground.
+        raise permission_denied("A playground secret starts no background responses.")
     if days is None:
         message = f"needs stored responses, and this key stores none: {ENABLE_STORAGE}"
         raise field_refusal("background", message)

@@ -17,13 +17,13 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import AccessError
 from tollgate.core.ids import IdSource
 from tollgate.core.ownership import OwnerScope
-from tollgate.core.principal import Principal
+from tollgate.core.principal import PLAYGROUND, SOURCE_LABEL, Principal
 from tollgate.engine.admission import admit
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
 from tollgate.engine.side_thread import LARGE_BYTES
-from tollgate.ingress.base import Ingress, ParsedCall, Seal
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ParsedWork, Seal
 from tollgate.ingress.formats import COMPACT, IngressFormat
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory, SealKeys
@@ -195,6 +195,20 @@ class Entrance:
     def leave(self, entered: Entered) -> None:
         """Stop counting a request as admitted; called when the request ends."""
         entered.gateway.admissions.end(entered.principal, entered.request_id)
+
+
+def labels_of(entered: Entered, parsed: ParsedWork) -> Mapping[str, str]:
+    """Return the labels that the caller sent about itself, if the catalog reads any, and the source
+    of a playground's request.
+    """
+    sources = entered.gateway.planner.catalog.attribution
+    source = {SOURCE_LABEL: PLAYGROUND} if entered.principal.role == PLAYGROUND else NO_HEADERS
+    if not sources:
+        return source
+    # Imported here because most processes never read labels.
+    from tollgate.web.generation.attribution import find_stated_labels
+
+    return {**find_stated_labels(sources, entered.headers, parsed), **source}
 
 
 class FormatEndpoint(ABC):

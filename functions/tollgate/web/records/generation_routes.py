@@ -13,7 +13,7 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.principal import MEMBER_LABEL
+from tollgate.core.principal import MEMBER_LABEL, Principal
 from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.engine.side_thread import LARGE_BYTES
@@ -147,14 +147,15 @@ def generation_routes(services: Services) -> APIRouter:
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
+        principal: Caller,
         own: OwnThings,
         query: Annotated[GenerationsQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> GenerationsReply | Response:
-        """List the workspace's generations, newest first, as JSON or CSV."""
+        """List generations, newest first, as JSON or CSV; an inference key lists its own."""
         wanted = query.filter(
             services.now_s(),
-            key_id=await services.find_key_id(query.key, own),
+            key_id=await _listed_key_id(services, principal, query.key, own),
             own=own,
             outcome=query.outcome,
             cost_min=query.cost_min,
@@ -198,6 +199,20 @@ async def _list_earlier(
     )
     page = await services.generations.page(own.workspace_id, wanted, limit=OTHERS_MAX, before=None)
     return page.found
+
+
+async def _listed_key_id(
+    services: Services, principal: Principal, key: str | None, own: Own
+) -> str | None:
+    """Return the id of the key whose generations are listed; None for all keys.
+
+    An inference key lists itself: without a member, `own` would select every key of the workspace.
+    """
+    if principal.role != "inference":
+        return await services.find_key_id(key, own)
+    if key not in (None, principal.key_id, principal.label):
+        raise not_found("An inference key lists only its own generations.", "key")
+    return principal.key_id
 
 
 def _cursor(text: str | None) -> str | None:

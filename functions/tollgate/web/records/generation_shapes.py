@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
+from tollgate.core.principal import PLAYGROUND, SOURCE_LABEL
 from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     BillLine,
@@ -157,7 +158,9 @@ class GenerationObject(BaseModel):
     key_name: str
     labels: dict[str, str]
     ingress_format: str
-    source: Literal["api"] = "api"
+    source: Literal["api", "playground"] = Field(
+        description="`playground` for requests of the console's playground"
+    )
     streamed: bool
     cancelled: bool
     status: Outcome
@@ -236,6 +239,7 @@ class GenerationObject(BaseModel):
             key_name=record.key_label,
             labels=dict(record.all_labels),
             ingress_format=record.ingress_format,
+            source=PLAYGROUND if record.caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api",
             streamed=record.streamed,
             cancelled=record.outcome == "cancelled",
             status=record.outcome,

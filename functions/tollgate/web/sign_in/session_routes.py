@@ -19,6 +19,7 @@ from tollgate.core.principal import Principal
 from tollgate.ingress.validation import field_error
 from tollgate.sign_in.identity import Identity, refused_token
 from tollgate.stores.ports.people import SESSION_S_MAX
+from tollgate.web.access import presented_secret
 from tollgate.web.http.reply import read_body
 from tollgate.web.sign_in.session_shapes import (
     ClosedSessionReply,
@@ -27,7 +28,7 @@ from tollgate.web.sign_in.session_shapes import (
     SessionObject,
     SessionReply,
 )
-from tollgate.web.sign_in.sign_in_services import LoginServices, person, presented_secret
+from tollgate.web.sign_in.sign_in_services import LoginServices, person
 
 _BODY_BYTES_MAX: Final = 64 * 1024
 _TELEMETRY_BYTES_MAX: Final = 4 * 1024 * 1024

@@ -1,7 +1,6 @@
 """The services of the sign-in routes."""
 
 import asyncio
-from collections.abc import Mapping
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -104,8 +103,3 @@ def person(request: Request) -> Actor:
         origin=source_of(request.scope),
         request_id=request_id_of(request.scope),
     )
-
-
-def presented_secret(headers: Mapping[str, str]) -> str:
-    """Return the secret of an authenticated request."""
-    return headers.get("authorization", "").partition(" ")[2].strip() or headers["x-api-key"]
