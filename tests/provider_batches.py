@@ -13,7 +13,7 @@ from tests.gateways import House, house
 from tests.unit.routing.catalogs import provider
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.gateway import ProviderDirectory
-from tollgate.providers.ports.base import Provider
+from tollgate.providers.ports.base import Codec, Provider
 from tollgate.providers.ports.provider_batches import (
     BatchedAnswer,
     BatchedRequest,
@@ -104,10 +104,14 @@ class BatchingDirectory:
 
     directory: ProviderDirectory
     batches: ProviderBatches
+    codec: Codec | None = None
+    """The codec of `near`, if it is not OpenAI's."""
 
     def provider(self, slug: str) -> Provider:
         found = self.directory.provider(slug)
-        return replace(found, batches=lambda: self.batches) if slug == "near" else found
+        if slug != "near":
+            return found
+        return replace(found, batches=lambda: self.batches, codec=self.codec or found.codec)
 
 
 async def batching_house(batches: ProviderBatches, **sections: Any) -> House:

@@ -3,18 +3,23 @@
 Keeps C83 and C64.
 """
 
+from collections.abc import Mapping
+
 import pytest
 from msgspec.structs import replace
 
 from tests.contract.test_batches import a_batch, batch_store, place_of
 from tests.meddler import meddled
-from tests.stores import DynamoStores, Stores, funded_key, record_of
+from tests.stores import DynamoStores, Stores, dynamo_stores, funded_key, record_of
+from tollgate.aws.aws_json import AwsReply
 from tollgate.core.batches import Submission
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import LedgerError
+from tollgate.core.errors import AccessError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.stores.batches.records import DynamoLineRecords
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.base import Hold
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 
 async def held_by_a_batch(dynamo: DynamoStores) -> Hold:
@@ -83,6 +88,55 @@ async def test_c83_a_sum_that_a_side_has_not_confirmed_is_not_settled(
     key = await dynamo.keys.get("acme", hold.key_id)
     assert key is not None
     assert (key.held_nano_usd, key.spent_nano_usd) == (0, 70)
+
+
+async def test_c83_a_submission_takes_a_place_only_as_long_as_a_request_could(
+    stores: Stores,
+) -> None:
+    new = NewKey(workspace_id="acme", label="test", concurrency=1)
+    _, principal = await funded_key(stores, 1_000, new)
+    submitted = await stores.ledger.hold(principal, 300, covered=True)
+    with pytest.raises(AccessError, match="1 requests at a time"):
+        await stores.ledger.hold(principal, 100)
+    stores.clock.now += HOLD_LIFETIME_S + 60
+    hold = await stores.ledger.hold(principal, 100)
+    # The place itself is taken once.
+    with pytest.raises(AccessError, match="1 requests at a time"):
+        await stores.ledger.hold(principal, 100)
+    await stores.ledger.settle_sum(hold, 40)
+    await stores.ledger.hold(principal, 100)
+    await stores.ledger.settle_sum(submitted, 70)
+    with pytest.raises(AccessError, match="1 requests at a time"):
+        await stores.ledger.hold(principal, 100)
+    assert (await stores.credits.balance("acme")).spent_nano_usd == 110
+
+
+async def test_c83_a_submission_that_is_settled_meanwhile_gives_no_place_away(
+    dynamo: DynamoStores,
+) -> None:
+    new = NewKey(workspace_id="acme", label="test", concurrency=1)
+    _, principal = await funded_key(dynamo, 1_000, new)
+    submitted = await dynamo.ledger.hold(principal, 300, covered=True)
+    dynamo.clock.now += HOLD_LIFETIME_S + 60
+    taken = list[Hold]()
+
+    class Meanwhile:
+        """The tables, in which another process settles and holds before the second write."""
+
+        async def call(
+            self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
+        ) -> AwsReply:
+            if "attribute_exists(h.#p0)" in str(payload) and not taken:
+                taken.append(await dynamo.ledger.hold(principal, 100))
+                await dynamo.ledger.settle_sum(submitted, 0)
+            return await dynamo.client.call(operation, payload, attempts_max=attempts_max)
+
+    other = dynamo_stores(Meanwhile(), dynamo.tables, dynamo.clock)
+    with pytest.raises(AccessError, match="1 requests at a time"):
+        await other.ledger.hold(principal, 100)
+    key = await dynamo.keys.get("acme", principal.key_id)
+    assert key is not None
+    assert (key.held_nano_usd, len(taken)) == (100, 1)
 
 
 async def test_c83_a_covered_hold_takes_all_or_nothing(stores: Stores) -> None:

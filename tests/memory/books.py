@@ -31,6 +31,7 @@ from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
 from tollgate.stores.rules.quotas import QuotaUse
+from tollgate.stores.rules.sweep import without_waiting
 
 
 class MemoryWallet(Struct):
@@ -65,8 +66,12 @@ class MemoryKey(Struct):
     used_s: dict[bool, int] = field(default_factory=dict)
     address: tuple[str, int] | None = None
 
+    def state_at(self, now_s: float) -> KeyState:
+        """Return the state that admission decides by at a time."""
+        return without_waiting(self.state(), self.holds, now_s)
+
     def state(self) -> KeyState:
-        """Return the state that admission decides by."""
+        """Return the state with all holds."""
         settings = self.settings
         tokens = settings.tokens_per_minute
         return KeyState(

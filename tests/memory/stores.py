@@ -93,7 +93,7 @@ class MemoryLedger(MemoryBudgets):
                 principal, models, amount_nano_usd, tokens=tokens, covered=covered
             ),
         )
-        stored = None if key is None else key.state()
+        stored = None if key is None else key.state_at(now_us / 1_000_000)
         owner = _owner(principal.workspace_id, principal.key_id)
         found = next_hold_step(stored, owner, hold_id, wanted, now_us=now_us)
         if isinstance(found, GatewayError):
@@ -247,7 +247,7 @@ class MemoryAdmissions:
             available_nano_usd=wallet.available, locked=wallet.locked, holds=len(wallet.holds)
         )
         by_key = refuse_by_state(
-            None if key is None else key.state(),
+            None if key is None else key.state_at(self._clock.now_s()),
             _owner(principal.workspace_id, principal.key_id),
             request_id,
             waiting=self._waiting.count(principal.key_id),

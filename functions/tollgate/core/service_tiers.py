@@ -7,6 +7,8 @@ PricedTier = Literal["flex", "priority"]
 """A tier with a price of its own; the default tier has the endpoint's."""
 
 DEFAULT_TIER: Final = "default"
+BATCH_TIER: Final = "batch"
+"""The tier in records of lines that ran in a provider's own batches."""
 # Names for the same tier: of Anthropic, Gemini and Groq, and OpenAI's `fast`
 # (developers.openai.com/api/docs/guides/fast-mode, 2026-11-27). `auto` leaves the choice to others.
 _SAME: Final[Mapping[str, str | None]] = {

@@ -55,6 +55,7 @@ _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
 _PERCENT: Final = Decimal("0.01")
+_CACHED: Final = frozenset({"cache_read", "cache_read_audio"})
 _ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
@@ -235,17 +236,22 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         }
         return tuple(self.at(when_s, size, picture) for size in sorted(sizes))
 
-    def scaled(self, percent: int) -> "PriceSchedule":
-        """Return the schedule with all rates at a percentage; searches keep their rate."""
+    def scaled(self, percent: int, cached_percent: int | None = None) -> "PriceSchedule":
+        """Return the schedule with all rates at a percentage; searches keep their rate.
+
+        Cached tokens have a percentage of their own if `cached_percent` is set.
+        """
         factor = percent * _PERCENT
+        cached = factor if cached_percent is None else cached_percent * _PERCENT
         base = {
             name: rate for name in Price.__struct_fields__ if (rate := getattr(self.base, name))
         }
         overrides = (
-            replace(override, rates=_scale(override.rates, factor)) for override in self.overrides
+            replace(override, rates=_scale(override.rates, factor, cached))
+            for override in self.overrides
         )
         return PriceSchedule(
-            base=replace(self.base, **_scale(base, factor)), overrides=tuple(overrides)
+            base=replace(self.base, **_scale(base, factor, cached)), overrides=tuple(overrides)
         )
 
     def cost_max_nano_usd(
@@ -264,9 +270,13 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         )
 
 
-def _scale(rates: Mapping[str, Decimal], factor: Decimal) -> dict[str, Decimal]:
+def _scale(
+    rates: Mapping[str, Decimal], factor: Decimal, cached_factor: Decimal
+) -> dict[str, Decimal]:
     return {
-        name: rate if name == "web_search" else (rate * factor).normalize()
+        name: rate
+        if name == "web_search"
+        else (rate * (cached_factor if name in _CACHED else factor)).normalize()
         for name, rate in rates.items()
     }
 

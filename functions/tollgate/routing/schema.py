@@ -112,7 +112,7 @@ class ProviderSection(Strict):
             self.transport != "http_sse"
             or self.auth == "google"
             or self.auth in SIGNED_SERVICES
-            or (batch.form == "anthropic") != (self.codec == "anthropic")
+            or not batch.can_serve(self.codec)
         ):
             raise ValueError("must have no batch of this form with this codec, transport and auth")
         return self

@@ -54,6 +54,8 @@ _BATCHES: Final[
     "anthropic": DottedName(
         "tollgate.providers.transports.batches.anthropic:make_anthropic_batches"
     ),
+    "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
+    "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The batches of providers over a socket, in OpenAI's form and in Anthropic's.
+"""The batches of providers over a socket, in each form.
 
 Keeps C83.
 """
@@ -29,8 +29,9 @@ CREATED_S = 1_795_262_400.0
 
 
 def batches_of(provider: OneProvider, form: BatchForm) -> ProviderBatches:
-    auth = {"auth": "x-api-key"} if form == "anthropic" else {}
-    found = provider.provider(CHAT, batch=BatchTerms(form=form, percent=50), **auth).batches
+    auth = {"anthropic": {"auth": "x-api-key"}, "gemini": {"auth": "x-goog-api-key"}}
+    terms = BatchTerms(form=form, percent=50)
+    found = provider.provider(CHAT, batch=terms, **auth.get(form, {})).batches
     assert found is not None
     return found()
 
@@ -193,7 +194,69 @@ async def test_c83_anthropics_form_finds_a_batch_by_its_results(
     assert upstream.unplayed == 0
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
+async def test_c83_mistrals_form_creates_a_job_for_one_model(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "mistral")
+    upstream.enqueue(ok({"id": "file-1"}), ok({"id": "job-1", "status": "QUEUED"}))
+    assert await batches.submit(NAME, requests("/chat/completions")) == "job-1"
+    upload, create = upstream.received
+    assert (upload.path, create.path) == ("/files", "/batch/jobs")
+    sent = [json.loads(line) for line in upload.body.splitlines() if line.startswith(b'{"custom')]
+    body = {"model": "m:1", "messages": []}
+    assert sent == [{"custom_id": f"{NAME}-{number}", "body": body} for number in range(2)]
+    assert create.json == {
+        "input_files": ["file-1"],
+        "endpoint": "/v1/chat/completions",
+        "model": "m:1",
+        "timeout_hours": 24,
+        "metadata": {"tollgate": NAME},
+    }
+
+
+async def test_c83_mistrals_form_reads_both_files_and_knows_all_states(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "mistral")
+    running, ended = ("QUEUED", "RUNNING", "CANCELLATION_REQUESTED"), ("SUCCESS", "CANCELLED")
+    states = (*running, *ended, "TIMEOUT_EXCEEDED", "FAILED")
+    upstream.enqueue(*(ok({"id": "j", "status": state}) for state in states))
+    found = [await batches.get_state("j") for _ in states]
+    assert found == [*["running"] * 3, *["ended"] * 3, "refused"]
+    # Lines of a failed job that were answered are also billed.
+    upstream.enqueue(ok({"id": "j", "status": "FAILED", "succeeded_requests": 1}))
+    assert await batches.get_state("j") == "ended"
+    upstream.enqueue(
+        ok({"id": "j", "status": "SUCCESS", "output_file": "out", "error_file": "err"}),
+        jsonl({"custom_id": "1", "response": {"status_code": 200, "body": {"id": "x"}}}),
+        jsonl({"custom_id": "2", "response": {"status_code": 422, "body": {"detail": []}}}),
+    )
+    assert [each.status for each in await answers(batches, "j")] == [200, 422]
+    assert [each.path for each in upstream.received[-2:]] == [
+        "/files/out/content",
+        "/files/err/content",
+    ]
+    upstream.enqueue(ok({"id": "j", "status": "CANCELLATION_REQUESTED"}))
+    await batches.cancel("j")
+    assert upstream.received[-1].path == "/batch/jobs/j/cancel"
+
+
+async def test_c83_mistrals_form_finds_a_job_by_its_metadata(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "mistral")
+    others = [{"id": f"j-{number}", "metadata": {"tollgate": 7}} for number in range(100)]
+    upstream.enqueue(
+        ok({"data": others}), ok({"data": [{"id": "j", "metadata": {"tollgate": NAME}}]})
+    )
+    assert await batches.find(NAME, since_s=CREATED_S, count=2) == "j"
+    after = "created_after=2026-11-21T11%3A55%3A00%2B00%3A00"
+    assert upstream.received[-1].path == f"/batch/jobs?page=1&page_size=100&{after}"
+    upstream.enqueue(ok({"total": 0}))
+    assert await batches.find(NAME, since_s=CREATED_S, count=2) is None
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral"])
 async def test_c83_only_a_refusal_makes_it_certain_that_nothing_is_accepted(
     upstream: FakeUpstream, provider: OneProvider, form: BatchForm
 ) -> None:
@@ -223,7 +286,13 @@ async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
         with pytest.raises(NotAccepted):
             await batches.submit(NAME, requests("/chat/completions"))
     provider.secrets.secret = None
-    for form, path in (("openai", "/chat/completions"), ("anthropic", "/messages")):
+    forms: tuple[tuple[BatchForm, str], ...] = (
+        ("openai", "/chat/completions"),
+        ("anthropic", "/messages"),
+        ("mistral", "/chat/completions"),
+        ("gemini", "/v1beta/models/m:streamGenerateContent?alt=sse"),
+    )
+    for form, path in forms:
         with pytest.raises(NotAccepted):
             await batches_of(provider, form).submit(NAME, requests(path))
 

@@ -174,3 +174,5 @@ def test_c65_c83_a_schedule_is_scaled_with_its_overrides_but_for_searches() -> N
     )
     assert half.at(60.0, 10).input == Decimal("0.5")
     assert PriceSchedule(base=base).scaled(100).base == base
+    cached = PriceSchedule(base=base).scaled(50, 100).base
+    assert (cached.input, cached.cache_read) == (Decimal("1.5"), Decimal("0.3"))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,10 +10,15 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.options import region, stack
 from tollgate.cli.tables import OutputStyle, show, show_one
 from tollgate.core.dotted_names import DottedName
 
 _BATCH_SHAPE: Final = DottedName[type[Any]]("tollgate.web.batches.batch_shapes:BatchObject")
+# Imported on use, because boto3 is slow to import.
+_DEAD_LETTERS: Final = DottedName[Callable[..., None]](
+    "tollgate.cli.stack.dead_letters:show_dead_letters"
+)
 _COLUMNS: Final = ("id", "status", "endpoint", "total", "completed", "failed", "total_cost")
 _ENDED: Final = frozenset({"failed", "completed", "expired", "cancelled"})
 _PAGE: Final = 100
@@ -89,6 +95,22 @@ def print_results(api: Api, style: OutputStyle, *, batch_id: str, errors: bool) 
 def cancel_batch(api: Api, style: OutputStyle, batch_id: str) -> None:
     """Cancel a batch: no further line begins."""
     _finish(api, api.post(f"/batches/{batch_id}/cancel", {}), style, watch=False)
+
+
+@batches.command("dead-letters")
+@stack
+@region
+@click.option("--send-again", is_flag=True, help="Wake workers for these jobs again.")
+@click.option("--json", "style", flag_value="json", help="Print JSON.")
+@click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
+def list_dead_letters(
+    stack: str, region: str | None, *, send_again: bool, style: OutputStyle
+) -> None:
+    """List the messages at which a stack's workers failed three times, with your AWS credentials.
+
+    A server has no such messages: it looks for open jobs itself.
+    """
+    _DEAD_LETTERS()(stack, region, send_again=send_again, style=style)
 
 
 def _finish(api: Api, batch: Any, style: OutputStyle, *, watch: bool) -> None:

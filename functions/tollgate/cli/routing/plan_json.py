@@ -64,6 +64,7 @@ def _replay(replay: TrafficReplay | None) -> _Json:
         "undecided": [
             {"metadata": metadata, **_flow(flow)} for metadata, flow in replay.undecided.items()
         ],
+        "batched": _flow(replay.batched),
         "shadows": [{"route": route, **_flow(flow)} for route, flow in replay.shadows.items()],
         "refused_by_both": replay.refused_by_both,
         "dearest_before": _single(replay.dearest_before),

@@ -119,6 +119,10 @@ def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
         yield _cost_row("dearest request", replay.dearest_before, replay.dearest_after)
     if replay.worst:
         yield _cost_row("worst single request", replay.worst, replay.worst)
+    if replay.batched.requests:
+        share = format_percent(replay.batched.requests, replay.requests)
+        costs = format_change(replay.batched)
+        yield f"| in batches of providers | | {share} of the requests: {costs} |"
     moved = f"{replay.moved:,} ({format_percent(replay.moved, replay.requests)})"
     yield f"| requests that move | | {moved} |"
     yield f"| keys affected | | {review.keys_affected} of {len(replay.keys)} |"

@@ -116,6 +116,9 @@ def _figures(replay: TrafficReplay) -> Iterator[str]:
     if replay.moves:
         share = format_percent(replay.moved, replay.requests)
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
+    if replay.batched.requests:
+        share = format_percent(replay.batched.requests, replay.requests)
+        yield f"In batches of providers {share} of the requests: {format_change(replay.batched)}"
     if (worst := replay.worst) is not None:
         names = f"{make_printable(worst.id)} for {make_printable(worst.requested)}"
         yield f"Worst {names}: {format_change(worst)}"

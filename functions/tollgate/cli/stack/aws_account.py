@@ -61,6 +61,17 @@ class ModelAccess(Struct, frozen=True, kw_only=True):
     authorized: bool
 
 
+class FailedMessage(Struct, frozen=True, kw_only=True):
+    """A message of a dead-letter queue."""
+
+    body: str
+    receipt: str
+    sent_s: int
+    """Unix second at which the message was first sent."""
+    source_arn: str | None
+    """The queue whose workers failed at the message; None if it came otherwise."""
+
+
 @contextmanager
 def _account_errors(what: str) -> Iterator[None]:
     """Turn errors of boto3 into AccountError, with a message that begins with `what`."""
@@ -214,6 +225,50 @@ class AwsAccount:
                 if error.response["Error"]["Code"] != "ResourceNotFoundException":
                     raise
                 client.create_secret(Name=name, SecretString=value)
+
+    def queue_url(self, stack: str, name: str) -> str:
+        """Return the URL of a queue by its name in a stack's template."""
+        with _account_errors(f"queue {name} of stack {stack}"):
+            answer = self._session.client("cloudformation").describe_stack_resource(
+                StackName=stack, LogicalResourceId=name
+            )
+        return str(answer["StackResourceDetail"]["PhysicalResourceId"])
+
+    def failed_messages(self, queue_url: str, *, hidden_s: int) -> Iterator[FailedMessage]:
+        """Yield the messages of a dead-letter queue, each of which is then hidden for a time."""
+        client = self._session.client("sqs")
+        while True:
+            with _account_errors(f"the messages of {queue_url}"):
+                answer = client.receive_message(
+                    QueueUrl=queue_url,
+                    MaxNumberOfMessages=10,
+                    VisibilityTimeout=hidden_s,
+                    MessageSystemAttributeNames=["All"],
+                )
+            if not answer.get("Messages"):
+                return
+            for message in answer["Messages"]:
+                yield FailedMessage(
+                    body=message["Body"],
+                    receipt=message["ReceiptHandle"],
+                    sent_s=int(message["Attributes"]["SentTimestamp"]) // 1000,
+                    source_arn=message["Attributes"].get("DeadLetterQueueSourceArn"),
+                )
+
+    def show_message(self, queue_url: str, message: FailedMessage) -> None:
+        """End the time for which a message is hidden."""
+        with _account_errors(f"a message of {queue_url}"):
+            self._session.client("sqs").change_message_visibility(
+                QueueUrl=queue_url, ReceiptHandle=message.receipt, VisibilityTimeout=0
+            )
+
+    def send_again(self, queue_url: str, message: FailedMessage, source: str) -> None:
+        """Send a message to the queue `source`, and then delete it from the dead-letter queue."""
+        client = self._session.client("sqs")
+        with _account_errors(f"a message of {source}"):
+            url = client.get_queue_url(QueueName=source)["QueueUrl"]
+            client.send_message(QueueUrl=url, MessageBody=message.body)
+            client.delete_message(QueueUrl=queue_url, ReceiptHandle=message.receipt)
 
     def concurrency_max(self) -> int:
         """Return the maximum number of concurrent Lambda environments in this region."""

@@ -18,6 +18,7 @@ from tollgate.core.routing.endpoint_status import (
     KeyNote,
     Speed,
 )
+from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.engine.batches.line_run import KeepAnswer, LineRun, Undecided
 from tollgate.engine.batches.lines import BatchLine
 from tollgate.engine.batches.results import LineResult
@@ -108,7 +109,7 @@ class _HeldLine:
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Store the answer and then the record; the submission settles the hold of all lines."""
-        record = replace(record, service_tier="batch")
+        record = replace(record, service_tier=BATCH_TIER)
         if record.outcome == "ok":
             await self._keep(record)
         else:

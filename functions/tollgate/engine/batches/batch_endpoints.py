@@ -23,7 +23,7 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     policy, because a provider stores the requests and answers of its batches.
     """
     first = plan.attempts[0]
-    if first.batch_percent is None or first.target.guardrail or first.service_tier:
+    if first.batch is None or first.target.guardrail or first.service_tier:
         return None
     if _has_prompt_policy(gateway, call):
         return None

@@ -101,12 +101,12 @@ class LineEncoding:
     def _planner_for(self, offered: Attempt) -> BatchPlanner | None:
         """Return the planner at the price of batches; None if the line has another price."""
         gateway, principal = self._run.parser.gateway, self._run.parser.principal
-        if self._offered is None and offered.batch_percent is not None:
-            self._offered, self.prices = offered, offered.prices.scaled(offered.batch_percent)
+        if self._offered is None and (prices := offered.batch_prices) is not None:
+            self._offered, self.prices = offered, prices
             # No hold is topped up while the provider runs the lines.
             covers = (principal.admission or gateway.admission) == "covered"
             self._planner = BatchPlanner(
-                gateway.planner.catalog, self._endpoint_id, self.prices, covers=covers
+                gateway.planner.catalog, self._endpoint_id, prices, covers=covers
             )
         is_same = self._offered is not None and offered.prices == self._offered.prices
         return self._planner if is_same else None

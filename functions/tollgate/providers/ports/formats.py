@@ -56,6 +56,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             ),
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
+        batch_forms=frozenset({"openai", "mistral"}),
     ),
     # OpenAI's legacy completions, for base models and for fill-in-the-middle models.
     "openai_completions": WireFormat(
@@ -64,6 +65,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         parameters=frozenset(PARAMETERS)
         - {"parallel_tool_calls", "prompt_cache_key", "service_tier"},
         carries=frozenset({"echo", "suffix"}),
+        batch_forms=frozenset({"openai"}),
     ),
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(
@@ -73,6 +75,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("http_sse",),
         signer=OPENAI,
         other_signers=frozenset({OPENAI_COMPACTIONS, OPENAI_ITEMS}),
+        batch_forms=frozenset({"openai"}),
         parameters=frozenset(
             {
                 "logprobs",
@@ -95,6 +98,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         signer=CLAUDE,
         other_signers=frozenset({ANTHROPIC_BLOCKS}),
         files=MESSAGES_FILES,
+        batch_forms=frozenset({"anthropic"}),
         parameters=frozenset(
             {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
         ),
@@ -151,6 +155,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "speech": DottedName("tollgate.providers.codecs.gemini.speech:SPEECH_CODEC")
         },
         batch_transports=frozenset({"http_sse"}),
+        batch_forms=frozenset({"gemini"}),
     ),
     # Cohere's own API, for the kinds of work that its OpenAI-compatible API lacks.
     "cohere": WireFormat(

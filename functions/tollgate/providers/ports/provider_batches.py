@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tollgate.core.json_value import JsonValue
 
-BatchForm = Literal["openai", "anthropic"]
+BatchForm = Literal["openai", "anthropic", "mistral", "gemini"]
 # `refused`: the provider has accepted the batch, and then ran none of its requests.
 BatchState = Literal["running", "ended", "refused"]
 
@@ -18,6 +18,8 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
     form: BatchForm
     percent: int
     """The price of a batched request, in percent of the price of an interactive one."""
+    cached_percent: int | None = None
+    """The price of cached tokens; None if it is `percent`."""
 
 
 class NotAccepted(Exception):

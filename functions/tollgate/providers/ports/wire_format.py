@@ -17,6 +17,7 @@ from tollgate.providers.ports.base import (
     Target,
     TokenCounter,
 )
+from tollgate.providers.ports.provider_batches import BatchForm
 from tollgate.providers.shared.readable import Readership
 
 # The name of each media type in Converse.
@@ -82,6 +83,8 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     """
     batch_transports: frozenset[TransportName] = frozenset()
     """The transports that can carry other kinds of work."""
+    batch_forms: frozenset[BatchForm] = frozenset()
+    """The forms of providers' batches that can have requests of the format."""
     native_search: NativeSearch | None = None
     """The web search of the format's providers, used if the dialect has `native_search`."""
     files: frozenset[str] = frozenset({PDF})

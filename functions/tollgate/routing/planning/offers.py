@@ -156,7 +156,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 prompt_use=endpoint.prompt_use.use
                 if endpoint.prompt_use
                 else catalog.providers[endpoint.provider].prompt_use,
-                batch_percent=batch.percent if (batch := rows[endpoint.provider].batch) else None,
+                batch=rows[endpoint.provider].batch,
             ),
             weight=endpoint.weight,
         )

@@ -15,6 +15,7 @@ from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
 from tollgate.core.usage import Units
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.base import Target, Timeouts
+from tollgate.providers.ports.provider_batches import BatchTerms
 from tollgate.routing.chains import RetrySection
 from tollgate.routing.places import NOWHERE, Place
 from tollgate.routing.price import PriceSchedule
@@ -37,8 +38,15 @@ class Attempt(Struct, frozen=True, kw_only=True):
     """Prices of the tiers besides the default."""
     service_tier: str | None = None
     """Tier of `service_tiers` that the attempt requests; None for the default."""
-    batch_percent: int | None = None
-    """Price of a request in the provider's own batches, in percent of `prices`; None without."""
+    batch: BatchTerms | None = None
+    """The terms of the provider's own batches; None if it runs none."""
+
+    @property
+    def batch_prices(self) -> PriceSchedule | None:
+        """Prices in the provider's own batches; None if it runs none."""
+        if self.batch is None:
+            return None
+        return self.prices.scaled(self.batch.percent, self.batch.cached_percent)
 
     @property
     def longest_output(self) -> int:

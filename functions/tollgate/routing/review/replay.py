@@ -7,6 +7,7 @@ from datetime import date
 from msgspec import Struct, field
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.review.traffic import RecordedRequest
 from tollgate.routing.review.verdicts import (
@@ -87,6 +88,8 @@ class TrafficReplay(Struct):
     """
     later: dict[date, Flow] = field(default_factory=dict)
     """Requests that are served under both revisions on a later day, at that day's prices."""
+    batched: Flow = field(default_factory=Flow)
+    """Requests that the head's providers could run in batches, and their cost with and without."""
     shadows: dict[str, Flow] = field(default_factory=dict)
     """Cost of the shadows' answers under each revision, keyed by route. A request counts if either
     revision draws it."""
@@ -138,6 +141,8 @@ class TrafficReplay(Struct):
         key = self.keys.setdefault(request.key_id, KeyTraffic(request.key_name))
         key.requests += 1
         key.tiers.add(request.trace.tier)
+        if isinstance(after, WouldServe) and request.service_tier != BATCH_TIER:
+            self._note_batched(after)
         key.affected += self._is_affected(request, before, after)
 
     def _is_affected(
@@ -163,6 +168,10 @@ class TrafficReplay(Struct):
             case _:
                 self.refused_by_both += 1
                 return False
+
+    def _note_batched(self, served: WouldServe) -> None:
+        if served.batched_nano_usd is not None:
+            self.batched.add(served.cost_nano_usd, served.batched_nano_usd)
 
     def _note_cost(self, id_: str, name: str, before: WouldServe, after: WouldServe) -> None:
         self.first_endpoints[before.endpoint] += 1

@@ -5,7 +5,7 @@ the record are estimated, because no price depended on them when it was written.
 """
 
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode
 from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.request import RoutingPreferences
+from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
+from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import select_rule
@@ -21,8 +23,11 @@ from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.shadows import is_drawn, without_order
-from tollgate.routing.price import Price, bill, bill_fees
+from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
+
+# The work of the endpoints that batches have.
+_BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
 class WouldServe(Struct, frozen=True):
@@ -32,6 +37,8 @@ class WouldServe(Struct, frozen=True):
     provider: str
     upstream: str
     cost_nano_usd: int
+    batched_nano_usd: int | None = None
+    """The cost in the provider's own batches; None if it cannot run the request in one."""
 
     @property
     def endpoint(self) -> str:
@@ -100,10 +107,16 @@ class ReplayPlanner:
         if survey.plan is None:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
         first = survey.plan.attempts[0]
-        lines = self._bill(request, first, when_s) if request.billed else ()
-        target = first.target
+        target, batched = first.target, self._batch_prices(request, first)
+        schedule = first.schedule(_billed_tier(request, first))
+        if batched is not None and request.service_tier == BATCH_TIER:
+            schedule = batched
         return WouldServe(
-            target.model, target.provider, target.upstream_model, total_nano_usd(lines)
+            target.model,
+            target.provider,
+            target.upstream_model,
+            self._cost(request, schedule, when_s),
+            None if batched is None else self._cost(request, batched, when_s),
         )
 
     def shadow_cost(self, request: RecordedRequest) -> tuple[str, int] | None:
@@ -136,7 +149,27 @@ class ReplayPlanner:
         verdict = self.predict(replace(request, trace=asked))
         return (route, verdict.cost_nano_usd) if isinstance(verdict, WouldServe) else None
 
-    def _bill(self, request: RecordedRequest, first: Attempt, when_s: int) -> tuple[BillLine, ...]:
+    def _batch_prices(self, request: RecordedRequest, first: Attempt) -> PriceSchedule | None:
+        """Return the prices of an endpoint's batches; None if the gateway would run the request.
+
+        Files, limited sessions and guardrails of a key are not in the record.
+        """
+        trace = request.trace
+        own_policy = trace.preferences is not None and trace.preferences.prompt_policy
+        if trace.prompt_policies or own_policy or self._catalog.defaults.prompt_policy:
+            return None
+        if trace.rounds or trace.documents or request.rounds or request.fees:
+            return None
+        if first.target.guardrail or first.service_tier or trace.kind not in _BATCHED:
+            return None
+        return first.batch_prices
+
+    def _cost(self, request: RecordedRequest, schedule: PriceSchedule, when_s: int) -> int:
+        return total_nano_usd(self._bill(request, schedule, when_s)) if request.billed else 0
+
+    def _bill(
+        self, request: RecordedRequest, schedule: PriceSchedule, when_s: int
+    ) -> tuple[BillLine, ...]:
         """Return the bill for a recorded answer at an endpoint; rates depend on each round's
         prompt.
 
@@ -147,7 +180,6 @@ class ReplayPlanner:
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
             for fee in request.fees
         )
-        schedule = first.schedule(_billed_tier(request, first))
         if request.rounds:
             rounds = request.billed_rounds
             prices = [schedule.at(when_s, usage.input_tokens) for usage in rounds]

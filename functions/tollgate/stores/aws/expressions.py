@@ -60,18 +60,13 @@ WALLET_HOLD_REST: Final = ConditionalUpdate(
     "SET h.#h = av, av = :zero",
     "lk = :zero AND av BETWEEN :one AND :a AND attribute_not_exists(h.#h) AND size(h) < :max",
 )
-WALLET_SETTLE: Final = ConditionalUpdate(
-    "SET av = av + :d, sp = sp + :c REMOVE h.#h",
-    "h.#h = :a",
-)
+WALLET_SETTLE: Final = ConditionalUpdate("SET av = av + :d, sp = sp + :c REMOVE h.#h", "h.#h = :a")
 WALLET_SETTLE_CROWDED: Final = ConditionalUpdate(
-    "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h",
-    "h.#h = :a",
+    "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h", "h.#h = :a"
 )
 # The amount of a hold only grows, so the condition fails if an applied top-up is retried.
 WALLET_TOP_UP: Final = ConditionalUpdate(
-    "SET av = av - :x, h.#h = :b",
-    "lk = :zero AND h.#h = :a AND av >= :x",
+    "SET av = av - :x, h.#h = :b", "lk = :zero AND h.#h = :a AND av >= :x"
 )
 WALLET_GRANT: Final = ConditionalUpdate("SET av = av + :x, gr = gr + :x", IF_PRESENT)
 WALLET_TAKE: Final = ConditionalUpdate("SET av = av - :x, gr = gr - :x", "av >= :x")

@@ -25,7 +25,7 @@ _KEY_LEFT: Final = " AND ".join(
         "(#n >= :t OR (attribute_not_exists(#n) AND tl >= :t))",
     )
 )
-_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h) AND size(h) < cc"
+_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h)"
 
 
 def key_hold(
@@ -35,8 +35,11 @@ def key_hold(
     rate: TierForm | None = None,
     budget: tuple[int, TierForm] | None = None,
     counters: int = 0,
+    waiting: int = 0,
 ) -> ConditionalUpdate:
     """Build the write that sets a key's hold and counts the request and its tokens.
+
+    Of the `:places` holds, those under the aliases `#p0`, `#p1`… take no place.
 
     The write also removes `stale_buckets` old buckets, under the aliases `#s0`, `#s1`….
 
@@ -71,11 +74,13 @@ def key_hold(
         f" AND (attribute_not_exists(#c{index}) OR #c{index} <= :r{index})"
         for index in range(counters)
     )
+    there = "".join(f" AND attribute_exists(h.#p{index})" for index in range(waiting))
+    room = f"size(h) < :places AND cc = :cc{there}" if waiting else "size(h) < cc"
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
     return ConditionalUpdate(
         f"SET h.#h = :a, {_KEY_TAKE}, #used = :second{step}{_count('+', range(counters))}"
         + (f" REMOVE {remove}" if remove else ""),
-        f"{_KEY_OPEN} AND {may} AND {_KEY_LEFT}",
+        f"{_KEY_OPEN} AND {room} AND {may} AND {_KEY_LEFT}",
     )
 
 

@@ -72,8 +72,9 @@ async def hold_on_slices(
         if stored_count > count:
             count = stored_count
             items = await states.read_slices(owner, count)
-        slices = {slice_: read_key_state(item) for slice_, item in items.items()}
-        choice = _choose(owner, slices, hold_id, on_one_slice, now_us=states.now_us())
+        now_us = states.now_us()
+        slices = {slice_: read_key_state(item, now_us) for slice_, item in items.items()}
+        choice = _choose(owner, slices, hold_id, on_one_slice, now_us=now_us)
         if isinstance(choice, GatewayError):
             return choice
         for candidate in choice:

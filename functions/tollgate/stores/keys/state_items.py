@@ -1,12 +1,13 @@
 """A key's state as a ledger item: settings that a hold checks, and what is left of each limit."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.limits import LimitOwner, Period
 from tollgate.stores.aws.decoding import (
     read_number,
@@ -21,6 +22,10 @@ from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyStat
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.quotas import COUNTER_PREFIX
 
+# Imported with the first full state.
+_WITHOUT_WAITING: Final = DottedName[Callable[[KeyState, Iterable[str], float], KeyState]](
+    "tollgate.stores.rules.sweep:without_waiting"
+)
 LIMIT_NAMES: Final[Mapping[Period, str]] = {
     "day": KeyStateItem.DAY_LIMIT,
     "week": KeyStateItem.WEEK_LIMIT,
@@ -36,9 +41,9 @@ RATE_NAMES: Final = (
 
 
 @reads_an_item
-def read_key_state(item: Item) -> KeyState:
-    """Decode the state of a key or a level."""
-    return KeyState(
+def read_key_state(item: Item, now_us: int | None = None) -> KeyState:
+    """Decode the state of a key or a level; `now_us` tells which holds take no place."""
+    state = KeyState(
         enabled=read_number(item, KeyStateItem.ENABLED) == 1,
         expires_s=read_number(item, KeyStateItem.EXPIRES),
         concurrency=read_number(item, KeyStateItem.CONCURRENCY),
@@ -58,6 +63,9 @@ def read_key_state(item: Item) -> KeyState:
         ),
         tokens_per_minute=read_number(item, KeyStateItem.MINUTE_TOKENS),
     )
+    if now_us is None or state.holds < state.concurrency:
+        return state
+    return _WITHOUT_WAITING()(state, item[KeyStateItem.HOLDS]["M"], now_us / 1_000_000)
 
 
 @reads_an_item

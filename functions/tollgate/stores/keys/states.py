@@ -137,8 +137,8 @@ class KeyStates:
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
-                state = None if failed.item is None else read_key_state(failed.item)
                 now_us = self.now_us()
+                state = None if failed.item is None else read_key_state(failed.item, now_us)
                 if failed.item is not None and state is not None:
                     self._remember(owner, failed.item, state, now_us)
                 step = next_hold_step(state, owner, hold_id, request, now_us=now_us)
@@ -365,11 +365,16 @@ class KeyStates:
         }
         if take.form != "unlimited":
             values[":now"] = number(now_us)
+        if take.waiting:
+            names.update({f"#p{index}": id_ for index, id_ in enumerate(take.waiting)})
+            values[":cc"] = number(take.concurrency)
+            values[":places"] = number(take.concurrency + len(take.waiting))
         write = key_hold(
             take.form,
             len(removed),
             rate=tier.rate,
             budget=tier.budget,
+            waiting=len(take.waiting),
             counters=quotas.counters,
         )
         payload = update_state(write, self._table, owner, names=names, values=values)

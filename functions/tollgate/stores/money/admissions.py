@@ -43,13 +43,15 @@ class DynamoAdmissions:
             items = await get_items(self._client, self._table, [*shard_keys, *state_keys])
             found = {read_text(item, AnyItem.PARTITION): item for item in items}
             places = [read_text(key, AnyItem.PARTITION) for key in state_keys]
-            states = [read_key_state(found[place]) if place in found else None for place in places]
+            now_us = microseconds(self._clock.now_s())
+            states = [
+                read_key_state(found[place], now_us) if place in found else None for place in places
+            ]
             shard_places = [read_text(key, AnyItem.PARTITION) for key in shard_keys]
             shards = [read_wallet_state(found[place]) for place in shard_places if place in found]
         # Nothing is awaited from here on, so requests that read at the same time are counted one
         # after another.
         waiting = self._waiting.count(principal.key_id)
-        now_us = microseconds(self._clock.now_s())
         refusals = [
             refuse_by_state(
                 state,

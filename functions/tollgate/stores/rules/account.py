@@ -139,12 +139,14 @@ class KeyState(Struct, frozen=True, kw_only=True):
     expires_s: int
     concurrency: int
     holds: int
-    """Number of holds."""
+    """Number of holds that take a place."""
     limits_nano_usd: Mapping[Period, int]
     buckets: Mapping[str, int]
     """Remaining part of each limit, by bucket name; an absent bucket is unused."""
     rate: RateState
     tokens_per_minute: int = UNLIMITED
+    waiting: tuple[str, ...] = ()
+    """Ids of holds that take no place, if the others have to be counted exactly."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Used part of each quota, by counter name; an absent counter is unused."""
 
@@ -193,10 +195,10 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
 
     amount_nano_usd: int
     form: RateForm
-    """The form of the write: `idle` for a full rate bucket, `busy` for a bucket that is filling,
-    `unlimited` without a rate limit.
-    """
+    """`idle` for a full rate bucket, `busy` for a filling one, `unlimited` without a rate limit."""
     tokens: int = 0
+    waiting: tuple[str, ...] = ()
+    concurrency: int = 0
 
 
 def shard_order(hold_id: str, shards: int) -> Sequence[int]:
@@ -300,6 +302,8 @@ def _usable_key_step(
         amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
         form=state.rate.form(now_us),
         tokens=min(tokens, remaining_tokens),
+        waiting=state.waiting,
+        concurrency=state.concurrency if state.waiting else 0,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.core.records.generation import GenerationRecord, RoutingTrace
+from tollgate.stores.rules.account import HOLDS_MAX, KeyState
 from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
 # Age at which the function that placed a hold must have ended: the function's timeout plus a margin
@@ -17,6 +19,8 @@ from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 FUNCTION_TIMEOUT_S: Final = 885
 _MARGIN_S: Final = 120
 HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
+# Maximum number of holds that the condition of one write names.
+_WAITING_MAX: Final = 32
 
 
 class WalletHolds(Struct, frozen=True, kw_only=True):
@@ -84,6 +88,18 @@ class SweepReport(Struct, frozen=True, kw_only=True):
             "oldest_age_s": self.oldest_age_s,
             "crowded": len(self.crowded),
         }
+
+
+def without_waiting(state: KeyState, hold_ids: Iterable[str], now_s: float) -> KeyState:
+    """Return a full state whose holds of submissions to providers take no place.
+
+    Those holds are older than the process of any request may be.
+    """
+    if not state.concurrency <= state.holds < HOLDS_MAX:
+        return state
+    old = (id_ for id_ in hold_ids if created_s(id_) + HOLD_LIFETIME_S < now_s)
+    waiting = tuple(islice(old, min(_WAITING_MAX, HOLDS_MAX - state.concurrency)))
+    return replace(state, holds=state.holds - len(waiting), waiting=waiting)
 
 
 def without_holds(

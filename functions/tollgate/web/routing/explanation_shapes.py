@@ -268,7 +268,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=attempt.batch_percent,
+        batch_percent=None if attempt.batch is None else attempt.batch.percent,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),

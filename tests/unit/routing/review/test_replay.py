@@ -13,7 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.traffic import line, planning_request, record
-from tests.unit.routing.catalogs import NOW_S, RECENTLY, catalog, endpoint, model, routing
+from tests.unit.routing.catalogs import (
+    NOW_S,
+    RECENTLY,
+    catalog,
+    endpoint,
+    model,
+    provider,
+    routing,
+)
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import Fee, GenerationRecord, RoundsBound, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.file.compile import canonical_json
@@ -57,6 +66,30 @@ def test_c65_a_replay_through_the_same_file_costs_what_was_paid_and_moves_nothin
     assert found.served.after_nano_usd == paid
     assert not found.changes_anything
     assert found.worst is None
+
+
+def test_c65_c83_a_replay_tells_what_the_traffic_would_have_cost_in_batches() -> None:
+    terms = {"form": "openai", "percent": 50, "source": "made up", "checked": RECENTLY}
+    head = catalog(providers={"near": provider(batch=terms), "far": provider()})
+    records = served("acme/large", "acme/large", "acme/large", "other/tools")
+    # The gateway itself runs lines under a prompt policy, and tools.
+    searched = replace(
+        records[1].trace, rounds=RoundsBound(rounds_max=2, result_tokens=100, fees_nano_usd=0)
+    )
+    policy = replace(records[2].trace, prompt_policies=(PromptPolicy(no_training=True),))
+    changed = [
+        records[0],
+        replace(records[1], trace=searched),
+        replace(records[2], trace=policy),
+        records[3],
+    ]
+    found = replayed(changed, head)
+    assert found.batched == Flow(1, 10_500_000, 5_250_000)
+    assert replayed(changed, BASE).batched == Flow()
+    # A line of a batch costs again what it cost, and adds nothing.
+    line_of_batch = replace(records[0], service_tier="batch", cost_nano_usd=5_250_000)
+    again = replayed([line_of_batch], head, base=head)
+    assert (again.as_recorded, again.batched.requests) == (1, 0)
 
 
 def test_c65_another_price_costs_otherwise_where_it_is_asked_first() -> None:

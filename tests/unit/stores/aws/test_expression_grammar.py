@@ -27,6 +27,7 @@ UPDATES = {
     "key hold, its own limits": key_hold("idle", rate="own", budget=(2, "own")),
     "key hold, its tier's limits": key_hold("idle", 1, rate="tier", budget=(0, "tier")),
     "key hold, its tier's limits, busy": key_hold("busy", rate="tier", budget=(3, "tier")),
+    "key hold beside submissions": key_hold("busy", 1, waiting=32),
     "key hold, three quotas": key_hold("idle", 2, counters=3),
     "key settle": key_settle(),
     "key settle, three quotas": key_settle(3),

@@ -7,18 +7,16 @@ https://platform.claude.com/docs/en/api/creating-message-batches (2026-11-27)
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
 import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
 
-from tollgate.core.errors import MissingCredentials
 from tollgate.providers.ports.base import ProviderRow, UpstreamRefused
 from tollgate.providers.ports.provider_batches import (
     BatchedAnswer,
     BatchedRequest,
     BatchState,
-    NotAccepted,
     NotYetKnown,
     ProviderBatches,
 )
@@ -33,7 +31,6 @@ _PAGE: Final = 100
 # Tolerance between the clocks of provider and gateway.
 _CLOCK_S: Final = 300.0
 _OK: Final = 200
-_BAD_REQUEST: Final = 400
 _SERVER_ERROR: Final = 500
 
 
@@ -69,7 +66,6 @@ class _Line(Struct):
 
 
 _LINES: Final = json.Decoder(_Line)
-_Reply = TypeVar("_Reply", _Batch, _Page)
 
 
 class AnthropicBatches:
@@ -81,15 +77,7 @@ class AnthropicBatches:
     async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
         body = pydantic_core.to_json({"requests": [_request(each) for each in requests]})
         headers = {**_HEADERS, **requests[0].headers}
-        try:
-            batch = await self._calls.call(_Batch, "POST", _PATH, body=body, headers=headers)
-        except MissingCredentials as missing:
-            raise NotAccepted from missing
-        except UpstreamRefused as refused:
-            if refused.status < _SERVER_ERROR:
-                raise NotAccepted from refused
-            raise self._calls.as_failure(refused) from refused
-        return batch.id
+        return (await self._calls.create(_Batch, _PATH, body, headers)).id
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
         """Return the id of a batch whose results have the name.
@@ -98,7 +86,7 @@ class AnthropicBatches:
         """
         running, after = False, ""
         while True:
-            page = await self._get(_Page, f"{_PATH}?limit={_PAGE}{after}")
+            page = await self._calls.get(_Page, f"{_PATH}?limit={_PAGE}{after}", _HEADERS)
             for batch in page.data:
                 if batch.created_at.timestamp() < since_s - _CLOCK_S:
                     page.has_more = False
@@ -116,7 +104,7 @@ class AnthropicBatches:
         return None
 
     async def get_state(self, batch_id: str) -> BatchState:
-        batch = await self._get(_Batch, f"{_PATH}/{batch_id}")
+        batch = await self._calls.get(_Batch, f"{_PATH}/{batch_id}", _HEADERS)
         return "ended" if batch.processing_status == _ENDED else "running"
 
     async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
@@ -129,12 +117,7 @@ class AnthropicBatches:
             raise self._calls.as_failure(refused) from refused
 
     async def cancel(self, batch_id: str) -> None:
-        try:
-            path = f"{_PATH}/{batch_id}/cancel"
-            await self._calls.call(_Batch, "POST", path, headers=_HEADERS)
-        except UpstreamRefused as refused:
-            if not _BAD_REQUEST <= refused.status < _SERVER_ERROR:
-                raise self._calls.as_failure(refused) from refused
+        await self._calls.cancel(f"{_PATH}/{batch_id}/cancel", _HEADERS)
 
     async def _has_name(self, batch_id: str, name: str) -> bool:
         """Return whether the first result belongs to the batch with this name."""
@@ -158,12 +141,6 @@ class AnthropicBatches:
         except MsgspecError as invalid:
             raise self._calls.malformed(path) from invalid
         return BatchedAnswer(custom_id=found.custom_id, status=status, body=bytes(body))
-
-    async def _get(self, reply: type[_Reply], path: str) -> _Reply:
-        try:
-            return await self._calls.call(reply, "GET", path, headers=_HEADERS)
-        except UpstreamRefused as refused:
-            raise self._calls.as_failure(refused) from refused
 
 
 def make_anthropic_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:

@@ -7,9 +7,10 @@ from typing import Final, Literal, TypeVar
 
 from msgspec import MsgspecError, Struct, json
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.http1.errors import HttpError
 from tollgate.providers.ports.base import FormPart, ProviderRow, UpstreamRefused
+from tollgate.providers.ports.provider_batches import NotAccepted
 from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, network_error
 
@@ -19,6 +20,13 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 # An answer may contain pictures.
 _LINE_BYTES_MAX: Final = 32 * 1024 * 1024
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+_BAD_REQUEST: Final = 400
+_SERVER_ERROR: Final = 500
+
+
+class _Ignored(Struct):
+    """A reply without meaning."""
+
 
 _Reply = TypeVar("_Reply", bound=Struct)
 
@@ -50,10 +58,61 @@ class ProviderCalls:
         except HttpError as failure:
             raise network_error(self._row.slug, failure) from failure
         except TimeoutError as late:
-            message = f"The provider {self._row.slug} did not answer in time."
-            raise UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message) from late
+            raise self._late() from late
         except MsgspecError as invalid:
             raise self.malformed(path) from invalid
+
+    async def get(
+        self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> _Reply:
+        """Return the reply to a read; raise UpstreamError."""
+        try:
+            return await self.call(reply, "GET", path, headers=headers)
+        except UpstreamRefused as refused:
+            raise self.as_failure(refused) from refused
+
+    async def create(
+        self,
+        reply: type[_Reply],
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> _Reply:
+        """Create a batch; raise NotAccepted if the provider refuses it, else UpstreamError."""
+        try:
+            return await self.call(reply, "POST", path, body=body, headers=headers)
+        except MissingCredentials as missing:
+            raise NotAccepted from missing
+        except UpstreamRefused as refused:
+            if refused.status < _SERVER_ERROR:
+                raise NotAccepted from refused
+            raise self.as_failure(refused) from refused
+
+    async def ask_for_path(
+        self, path: str, header: str, body: bytes, headers: Mapping[str, str]
+    ) -> str:
+        """Send a call and return the path of the URL in a header of its reply.
+
+        The URL must be below the row's address, because calls carry the row's key.
+        """
+        call = await self._make("POST", path, body=body, headers=headers)
+        try:
+            async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
+                url = answer.headers.get(header, "")
+        except TimeoutError as late:
+            raise self._late() from late
+        base = f"{self._row.base_url}"
+        if not url.startswith(f"{base}/"):
+            raise self.malformed(path)
+        return url[len(base) :]
+
+    async def cancel(self, path: str, headers: Mapping[str, str] = _NO_HEADERS) -> None:
+        """Cancel a batch; a refusal means that the batch has ended already."""
+        try:
+            await self.call(_Ignored, "POST", path, headers=headers)
+        except UpstreamRefused as refused:
+            if not _BAD_REQUEST <= refused.status < _SERVER_ERROR:
+                raise self.as_failure(refused) from refused
 
     async def read_lines(
         self, path: str, headers: Mapping[str, str] = _NO_HEADERS
@@ -85,6 +144,10 @@ class ProviderCalls:
             status=refused.status,
         )
 
+    def _late(self) -> UpstreamError:
+        message = f"The provider {self._row.slug} did not answer in time."
+        return UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message)
+
     async def _read(self, path: str, headers: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         call = await self._make("GET", path, headers=headers)
         try:
@@ -113,7 +176,7 @@ class ProviderCalls:
         url = f"{self._row.base_url}{path}"
         given = {**headers, "accept": "*/*"}
         if body:
-            given["content-type"] = "application/json"
+            given.setdefault("content-type", "application/json")
         return HttpCall(
             provider=self._row.slug,
             url=url,

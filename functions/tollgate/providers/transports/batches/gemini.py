@@ -1,0 +1,186 @@
+"""Batches in Gemini's form: a file of requests, an operation over it, and a file of responses.
+
+The file, unlike requests in the body, has no limit of 20 MB, and its responses come with the keys
+of their requests. https://ai.google.dev/gemini-api/docs/batch-api, and the references of batches
+and files, https://ai.google.dev/api/batch-api and https://ai.google.dev/api/files (2026-11-28)
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final
+from urllib.parse import urlencode
+
+import pydantic_core
+from msgspec import MsgspecError, Raw, Struct, field, json
+
+from tollgate.core.errors import UpstreamError
+from tollgate.providers.ports.base import ProviderRow, UpstreamRefused
+from tollgate.providers.ports.provider_batches import (
+    BatchedAnswer,
+    BatchedRequest,
+    BatchState,
+    NotAccepted,
+    ProviderBatches,
+)
+from tollgate.providers.transports.authorization import ProviderServices
+from tollgate.providers.transports.batches.calls import ProviderCalls, make_calls
+
+_VERSION: Final = "/v1beta"
+_UPLOAD: Final = "/upload/v1beta/files"
+_CHAT: Final = ":streamGenerateContent"
+_PAGE: Final = 100
+# States are named `BATCH_STATE_…`, and `JOB_STATE_…` in older replies.
+_STATES: Final[Mapping[str, BatchState]] = {
+    "SUCCEEDED": "ended",
+    "CANCELLED": "ended",
+    "FAILED": "refused",
+    "EXPIRED": "refused",
+}
+_OK: Final = 200
+_SERVER_ERROR: Final = 500
+# HTTP statuses by the codes of google.rpc.Code, https://cloud.google.com/apis/design/errors.
+_STATUSES: Final[Mapping[int, int]] = {
+    3: 400,
+    4: 504,
+    5: 404,
+    7: 403,
+    8: 429,
+    9: 400,
+    11: 400,
+    12: 501,
+    14: 503,
+    16: 401,
+}
+
+
+class _Named(Struct):
+    name: str
+
+
+class _Uploaded(Struct):
+    file: _Named
+
+
+class _Output(Struct, rename="camel"):
+    responses_file: str | None = None
+
+
+class _Metadata(Struct, rename="camel"):
+    state: str = ""
+    display_name: str = ""
+    output: _Output = field(default_factory=_Output)
+
+
+class _Operation(Struct):
+    name: str
+    metadata: _Metadata = field(default_factory=_Metadata)
+    response: _Output = field(default_factory=_Output)
+
+
+class _Page(Struct, rename="camel"):
+    operations: list[_Operation] = field(default_factory=list)
+    next_page_token: str = ""
+
+
+class _Status(Struct):
+    code: int = 0
+
+
+class _Line(Struct):
+    key: str
+    response: Raw = field(default_factory=Raw)
+    error: Raw = field(default_factory=Raw)
+
+
+_LINES: Final = json.Decoder(_Line)
+
+
+class GeminiBatches:
+    """Implements `ProviderBatches` in Gemini's form."""
+
+    def __init__(self, calls: ProviderCalls) -> None:
+        self._calls = calls
+
+    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+        model, is_chat, _ = requests[0].path.partition(_CHAT)
+        if not is_chat:
+            raise NotAccepted from ValueError("Gemini's batches of other work have another form")
+        file = await self._upload(name, requests)
+        batch = {"displayName": name, "inputConfig": {"fileName": file}}
+        path = f"{model}:batchGenerateContent"
+        return (await self._calls.create(_Named, path, json.encode({"batch": batch}))).name
+
+    async def find(self, name: str, *, since_s: float, count: int) -> str | None:
+        query: dict[str, object] = {"pageSize": _PAGE}
+        while True:
+            page = await self._calls.get(_Page, f"{_VERSION}/batches?{urlencode(query)}")
+            for operation in page.operations:
+                if operation.metadata.display_name == name:
+                    return operation.name
+            if not page.next_page_token:
+                return None
+            query["pageToken"] = page.next_page_token
+
+    async def get_state(self, batch_id: str) -> BatchState:
+        operation = await self._calls.get(_Operation, f"{_VERSION}/{batch_id}")
+        return _STATES.get(operation.metadata.state.rpartition("STATE_")[2], "running")
+
+    async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
+        operation = await self._calls.get(_Operation, f"{_VERSION}/{batch_id}")
+        file = operation.response.responses_file or operation.metadata.output.responses_file
+        if file is None:
+            return
+        path = f"/download{_VERSION}/{file}:download?alt=media"
+        try:
+            async with aclosing(self._calls.read_lines(path)) as lines:
+                async for line in lines:
+                    yield self._answer(line, path)
+        except UpstreamRefused as refused:
+            raise self._calls.as_failure(refused) from refused
+
+    async def cancel(self, batch_id: str) -> None:
+        await self._calls.cancel(f"{_VERSION}/{batch_id}:cancel")
+
+    async def _upload(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+        """Upload the requests and return the name of the file; raise NotAccepted on failure."""
+        lines = ({"key": each.custom_id, "request": each.body} for each in requests)
+        content = b"".join(pydantic_core.to_json(line) + b"\n" for line in lines)
+        start = {
+            "x-goog-upload-protocol": "resumable",
+            "x-goog-upload-command": "start",
+            "x-goog-upload-header-content-length": str(len(content)),
+            "x-goog-upload-header-content-type": "application/jsonl",
+        }
+        finish = {
+            "content-type": "application/jsonl",
+            "x-goog-upload-offset": "0",
+            "x-goog-upload-command": "upload, finalize",
+        }
+        body = json.encode({"file": {"displayName": name}})
+        try:
+            path = await self._calls.ask_for_path(_UPLOAD, "x-goog-upload-url", body, start)
+            uploaded = await self._calls.call(_Uploaded, "POST", path, body=content, headers=finish)
+        except (UpstreamRefused, UpstreamError) as failure:
+            raise NotAccepted from failure
+        return uploaded.file.name
+
+    def _answer(self, line: bytes, path: str) -> BatchedAnswer:
+        try:
+            found = _LINES.decode(line)
+            if bytes(found.response):
+                return BatchedAnswer(custom_id=found.key, status=_OK, body=bytes(found.response))
+            if not bytes(found.error):
+                return BatchedAnswer(custom_id=found.key, status=None)
+            code = json.decode(found.error, type=_Status).code
+        except MsgspecError as invalid:
+            raise self._calls.malformed(path) from invalid
+        return BatchedAnswer(
+            custom_id=found.key,
+            status=_STATUSES.get(code, _SERVER_ERROR),
+            body=b'{"error":' + bytes(found.error) + b"}",
+        )
+
+
+def make_gemini_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:
+    """Return the batches of a row."""
+    return GeminiBatches(make_calls(row, services))

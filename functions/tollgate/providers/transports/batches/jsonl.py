@@ -1,0 +1,97 @@
+"""Files of requests and results as OpenAI has them, which other providers have adopted.
+
+https://platform.openai.com/docs/guides/batch (2026-11-27)
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final
+
+import pydantic_core
+from msgspec import MsgspecError, Raw, Struct, field, json
+
+from tollgate.core.errors import UpstreamError
+from tollgate.providers.ports.base import FormPart, UpstreamRefused
+from tollgate.providers.ports.provider_batches import (
+    BatchedAnswer,
+    BatchedRequest,
+    NotAccepted,
+)
+from tollgate.providers.transports.batches.calls import ProviderCalls
+
+_STREAM_FIELDS: Final = frozenset({"stream", "stream_options"})
+
+
+class _File(Struct):
+    id: str
+
+
+class _Response(Struct):
+    status_code: int = 0
+    body: Raw = field(default_factory=lambda: Raw(b"null"))
+
+
+class _Line(Struct):
+    custom_id: str
+    response: _Response | None = None
+
+
+_LINES: Final = json.Decoder(_Line)
+
+
+def route_of(request: BatchedRequest) -> str:
+    """Return the route of a request as files and batches name it."""
+    return f"/v1{request.path}"
+
+
+def plain_body(request: BatchedRequest) -> Mapping[str, object]:
+    """Return the body of a request without the fields of streams."""
+    return {name: value for name, value in request.body.items() if name not in _STREAM_FIELDS}
+
+
+async def upload_lines(
+    calls: ProviderCalls, name: str, lines: Sequence[Mapping[str, object]]
+) -> str:
+    """Upload a file of lines and return its id; raise NotAccepted on any failure."""
+    content = b"".join(pydantic_core.to_json(line) + b"\n" for line in lines)
+    form = (
+        FormPart(name="purpose", content=b"batch"),
+        FormPart(
+            name="file",
+            content=content,
+            file_name=f"{name}.jsonl",
+            media_type="application/jsonl",
+        ),
+    )
+    try:
+        file = await calls.call(_File, "POST", "/files", form=form)
+    except (UpstreamRefused, UpstreamError) as failure:
+        raise NotAccepted from failure
+    return file.id
+
+
+async def read_files(
+    calls: ProviderCalls, file_ids: Sequence[str | None]
+) -> AsyncGenerator[BatchedAnswer, None]:
+    """Yield the answers in files of results; an absent file has none."""
+    for file_id in filter(None, file_ids):
+        path = f"/files/{file_id}/content"
+        try:
+            async with aclosing(calls.read_lines(path)) as lines:
+                async for line in lines:
+                    yield _answer(calls, line, path)
+        except UpstreamRefused as refused:
+            raise calls.as_failure(refused) from refused
+
+
+def _answer(calls: ProviderCalls, line: bytes, path: str) -> BatchedAnswer:
+    try:
+        found = _LINES.decode(line)
+    except MsgspecError as invalid:
+        raise calls.malformed(path) from invalid
+    response = found.response
+    if response is None or not response.status_code:
+        return BatchedAnswer(custom_id=found.custom_id, status=None)
+    return BatchedAnswer(
+        custom_id=found.custom_id, status=response.status_code, body=bytes(response.body)
+    )
