@@ -19,7 +19,7 @@ from tests.unit.observability.test_emf import FAILED, SERVED
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics, prometheus_name
 from tollgate.core.errors import AccessError, ErrorCode
-from tollgate.core.records.generation import JudgementRecord, ReusedAnswer
+from tollgate.core.records.generation import JudgementRecord, ReusedAnswer, ShadowTrace
 from tollgate.ingress.errors import openai_reply
 from tollgate.observability import emf
 from tollgate.observability.emf import EmbeddedMetrics
@@ -176,8 +176,22 @@ def test_the_examples_name_metrics_that_exist() -> None:
     metrics = ServerMetrics()
     written = journal(metrics)
     reused = ReusedAnswer(generation_id="a", saved_nano_usd=1)
+    shadow = ShadowTrace(
+        generation_id="a",
+        route="r",
+        model=None,
+        cost_nano_usd=1,
+        duration_ms=1,
+        first_token_ms=1,
+        output_tokens=1,
+    )
     record = replace(
-        RECORD, attempts=(FAILED,), usage_source="bounded", first_token_ms=1, reused=reused
+        RECORD,
+        attempts=(FAILED,),
+        usage_source="bounded",
+        first_token_ms=1,
+        reused=reused,
+        shadow=shadow,
     )
     judgement = JudgementRecord(guardrail="secrets", stage="input")
     written.settled(replace(record, judgements=(judgement,)))

@@ -34,7 +34,7 @@ def test_c67_a_cell_is_plain(value: object, cell: str) -> None:
 def test_c67_what_no_cell_can_hold_is_in_the_json_alone() -> None:
     columns = csv_columns(KeyObject)
     assert {"id", "name", "limits", "limits_reset_at", "models", "labels", "tier"} <= set(columns)
-    assert set(KeyObject.model_fields) - set(columns) == {"holds", "old_secret"}
+    assert set(KeyObject.model_fields) - set(columns) == {*("holds", "old_secret", "quotas_usage")}
 
 
 def test_the_columns_of_a_shape_are_found_once() -> None:

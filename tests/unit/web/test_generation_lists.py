@@ -27,6 +27,7 @@ OBJECTS = {
     "server_tool_runs",
     "judgements",
     "reused",
+    "shadow",
     "rounds",
     "provider_responses",
     "tokens",

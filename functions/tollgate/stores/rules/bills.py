@@ -47,6 +47,7 @@ def bill_of(record: GenerationRecord) -> GenerationRecord:
         runs=tuple(replace(run, query_hash="") for run in record.runs),
         attempts=tuple(replace(attempt, provider_words="") for attempt in record.attempts),
         reused=record.reused,
+        shadow=record.shadow,
         duration_ms=record.duration_ms,
         first_token_ms=record.first_token_ms,
         ingress_format=record.ingress_format,
