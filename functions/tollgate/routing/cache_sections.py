@@ -6,7 +6,7 @@ from pydantic import Field
 
 from tollgate.routing.scalars import Day, Sentence, Strict
 
-# The smallest minimum of any model, as providers documented them on 2026-11-28.
+# The smallest minimum that any page of a provider or of others stated on 2026-11-28.
 CACHEABLE_TOKENS_MIN: Final = 512
 
 
