@@ -6,15 +6,16 @@ from difflib import get_close_matches
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.guardrail_sections import GuardSection
-from tollgate.routing.schema import ModelSection
+from tollgate.routing.schema import ModelSection, ProviderSection
 
-_KINDS = {"moderation": "moderation", "judge": "chat"}
+_KINDS = {"moderation": "moderation", "presidio": "moderation", "judge": "chat"}
 
 
 def check_guardrails(
     document: YamlDocument,
     guardrails: Mapping[str, GuardSection],
     models: Mapping[str, ModelSection],
+    providers: Mapping[str, ProviderSection],
     *,
     routes: Collection[str],
     key_tiers: Collection[str],
@@ -23,7 +24,7 @@ def check_guardrails(
     for name, row in guardrails.items():
         where: Where = ("guardrails", name)
         if row.model is not None:
-            yield from _check_model(document, (*where, row.kind, "model"), row, models)
+            yield from _check_model(document, (*where, row.kind, "model"), row, models, providers)
         if row.applies_to is None:
             continue
         for key, kind, known in (("routes", "route", routes), ("key_tiers", "key tier", key_tiers)):
@@ -35,7 +36,11 @@ def check_guardrails(
 
 
 def _check_model(
-    document: YamlDocument, where: Where, row: GuardSection, models: Mapping[str, ModelSection]
+    document: YamlDocument,
+    where: Where,
+    row: GuardSection,
+    models: Mapping[str, ModelSection],
+    providers: Mapping[str, ProviderSection],
 ) -> Iterator[Problem]:
     slug, kind = row.model or "", _KINDS[row.kind]
     model = models.get(slug)
@@ -44,6 +49,12 @@ def _check_model(
     elif model.kind != kind:
         message = f"{slug} is of kind {model.kind}, but {row.kind} needs a model of kind {kind}"
         yield document.at_value(where, "R057", message)
+    elif row.presidio is not None:
+        for endpoint in model.endpoints:
+            provider = providers.get(endpoint.provider)
+            if provider is not None and provider.codec != "presidio":
+                message = f"{slug} is at {endpoint.provider}, whose codec is not presidio"
+                yield document.at_value(where, "R057", message)
 
 
 def _hint(name: str, known: Collection[str]) -> str:
