@@ -31,7 +31,7 @@ class Analysis:
         return text
 
     async def run(self) -> None:
-        """Analyze the noted texts; raise GatewayError if the analyzer fails."""
+        """Find the matches in the noted texts; raise GatewayError if the analyzer fails."""
         while self._pending:
             stage, texts = self._pending.popitem()
             # Joined texts need fewer calls, and a name that is split over two texts is found.

@@ -35,7 +35,7 @@ class ModelVerdict(Struct, frozen=True, kw_only=True):
     findings: tuple[str, ...]
     lines: tuple[BillLine, ...]
     matches: tuple[tuple[Match, ...], ...] = ()
-    """What an analyzer found, for each text."""
+    """The findings of an analyzer, for each text."""
 
 
 class _Analysis(Struct, frozen=True):

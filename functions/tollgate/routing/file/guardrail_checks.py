@@ -24,7 +24,14 @@ def check_guardrails(
     for name, row in guardrails.items():
         where: Where = ("guardrails", name)
         if row.model is not None:
-            yield from _check_model(document, (*where, row.kind, "model"), row, models, providers)
+            yield from _check_model(document, (*where, row.kind, "model"), row, models)
+        if row.presidio is not None and row.presidio.model in models:
+            model = models[row.presidio.model]
+            place: Where = (*where, "presidio", "model")
+            for slug in sorted({endpoint.provider for endpoint in model.endpoints}):
+                if slug in providers and providers[slug].codec != "presidio":
+                    message = f"{row.presidio.model} is at {slug}, whose codec is not presidio"
+                    yield document.at_value(place, "R057", message)
         if row.applies_to is None:
             continue
         for key, kind, known in (("routes", "route", routes), ("key_tiers", "key tier", key_tiers)):
@@ -36,11 +43,7 @@ def check_guardrails(
 
 
 def _check_model(
-    document: YamlDocument,
-    where: Where,
-    row: GuardSection,
-    models: Mapping[str, ModelSection],
-    providers: Mapping[str, ProviderSection],
+    document: YamlDocument, where: Where, row: GuardSection, models: Mapping[str, ModelSection]
 ) -> Iterator[Problem]:
     slug, kind = row.model or "", _KINDS[row.kind]
     model = models.get(slug)
@@ -49,12 +52,6 @@ def _check_model(
     elif model.kind != kind:
         message = f"{slug} is of kind {model.kind}, but {row.kind} needs a model of kind {kind}"
         yield document.at_value(where, "R057", message)
-    elif row.presidio is not None:
-        for endpoint in model.endpoints:
-            provider = providers.get(endpoint.provider)
-            if provider is not None and provider.codec != "presidio":
-                message = f"{slug} is at {endpoint.provider}, whose codec is not presidio"
-                yield document.at_value(where, "R057", message)
 
 
 def _hint(name: str, known: Collection[str]) -> str:
