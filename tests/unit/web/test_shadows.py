@@ -24,6 +24,7 @@ from tollgate.core.shadows import TOO_LATE_S
 from tollgate.observability.emf import SHADOW_ANSWERS, measure
 from tollgate.observability.log import canonical_line
 from tollgate.routing.chains import ShadowSection
+from tollgate.routing.guardrail_sections import JudgedStage
 from tollgate.routing.planning.planning_request import draw_key_hash
 from tollgate.routing.planning.shadows import is_drawn
 from tollgate.web.records.bill_notes import list_notes
@@ -236,12 +237,13 @@ async def test_c102_the_endpoints_of_a_shadow_meet_the_policies_of_the_caller() 
     assert not found.home.far.requests
 
 
-async def test_c102_what_a_guardrail_masks_is_not_sent_to_a_shadow() -> None:
+@pytest.mark.parametrize("stage", ["input", "tool_results", "tool_arguments"])
+async def test_c102_what_a_guardrail_masks_is_not_sent_to_a_shadow(stage: JudgedStage) -> None:
     found = await open_shadowed()
     await found.ask()
     books = found.home.stores.books
     [(place, record)] = [each for each in books.records.items() if each[0][0] == "acme"]
-    masked = JudgementRecord(guardrail="pii", stage="input", verdict="mask")
+    masked = JudgementRecord(guardrail="pii", stage=stage, verdict="mask")
     books.records[place] = replace(record, judgements=(masked,))
     await found.work()
     assert not found.home.far.requests
