@@ -30,6 +30,8 @@ from tollgate.routing.planning.shadows import is_drawn
 from tollgate.web.records.bill_notes import list_notes
 from tollgate.web.records.generation_shapes import GenerationObject
 
+# Deeper than a decoder of JSON goes.
+NESTED = '{"a":' + "[" * 3_000 + "]" * 3_000 + "}"
 PICTURE = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
 
 
@@ -256,6 +258,7 @@ async def test_c102_what_a_guardrail_masks_is_not_sent_to_a_shadow(stage: Judged
         (calls("get", '{"a": 1}'), calls("get", '{"a": 2}'), "different"),
         (calls("get"), says("Hi"), "different"),
         (says("Hello"), says("Hi"), None),
+        (calls("get", NESTED), calls("get"), "different"),
     ],
 )
 async def test_c102_tool_calls_are_compared(near: Any, far: Any, expected: str | None) -> None:
