@@ -353,27 +353,6 @@ async def test_c83_a_session_with_limits_is_served_by_the_gateway() -> None:
     assert not batches.accepted
 
 
-@pytest.mark.parametrize(
-    ("quotas", "is_submitted"),
-    [
-        ("requests/day=2", False),
-        ("tokens/month=1000@acme/*", False),
-        ("usd/day=1", True),
-        ("requests/day=2@other/*", True),
-    ],
-)
-async def test_c83_c95_lines_that_quotas_count_one_by_one_are_served_by_the_gateway(
-    quotas: str, is_submitted: bool
-) -> None:
-    batches = ScriptedBatches()
-    key = NewKey(workspace_id="acme", label="k", quotas=quotas)
-    home = await batching_house(batches, key=key)
-    works = await batch_of(home, lines(3))
-    await finish(works)
-    assert bool(batches.accepted) == is_submitted
-    assert len(works.home.near.requests) == (0 if is_submitted else 3)
-
-
 async def test_c56_c83_lines_that_a_guardrail_judges_are_served_by_the_gateway() -> None:
     batches = ScriptedBatches()
     works = await submitted_batch(batches, lines(3), guardrails={"cards": patterns()})
