@@ -177,6 +177,20 @@ async def test_c95_a_covered_hold_fits_the_quota_and_so_does_its_top_up(stores: 
     assert await counters(stores, principal) == {"usd/hour": 95}
 
 
+async def test_c95_a_long_answer_is_topped_up_after_the_window_of_its_quota(
+    stores: AnyStores,
+) -> None:
+    principal = await key_with(stores, "requests/second=2,usd/second=0.0000001")
+    hold = await stores.ledger.hold(principal, 60, covered=True)
+    for _ in range(2):
+        # The second write removes the counters of a window that is over.
+        stores.clock.now += 5
+        await spend(stores, principal, 1)
+    more = await stores.ledger.top_up(hold, 40)
+    assert more.key_nano_usd == 100
+    await stores.ledger.settle(more, record_of(more, 90))
+
+
 async def test_c95_what_another_limit_refuses_uses_nothing_of_a_quota(stores: AnyStores) -> None:
     principal = await key_with(stores, "requests/day=2,usd/day=1")
     session = SessionLimit(id="0123456789abcdef", nano_usd=10)

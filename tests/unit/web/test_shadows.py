@@ -24,11 +24,14 @@ from tollgate.core.shadows import TOO_LATE_S
 from tollgate.observability.emf import SHADOW_ANSWERS, measure
 from tollgate.observability.log import canonical_line
 from tollgate.routing.chains import ShadowSection
+from tollgate.routing.guardrail_sections import JudgedStage
 from tollgate.routing.planning.planning_request import draw_key_hash
 from tollgate.routing.planning.shadows import is_drawn
 from tollgate.web.records.bill_notes import list_notes
 from tollgate.web.records.generation_shapes import GenerationObject
 
+# Deeper than a decoder of JSON goes.
+NESTED = '{"a":' + "[" * 3_000 + "]" * 3_000 + "}"
 PICTURE = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
 
 
@@ -236,12 +239,13 @@ async def test_c102_the_endpoints_of_a_shadow_meet_the_policies_of_the_caller() 
     assert not found.home.far.requests
 
 
-async def test_c102_what_a_guardrail_masks_is_not_sent_to_a_shadow() -> None:
+@pytest.mark.parametrize("stage", ["input", "tool_results", "tool_arguments"])
+async def test_c102_what_a_guardrail_masks_is_not_sent_to_a_shadow(stage: JudgedStage) -> None:
     found = await open_shadowed()
     await found.ask()
     books = found.home.stores.books
     [(place, record)] = [each for each in books.records.items() if each[0][0] == "acme"]
-    masked = JudgementRecord(guardrail="pii", stage="input", verdict="mask")
+    masked = JudgementRecord(guardrail="pii", stage=stage, verdict="mask")
     books.records[place] = replace(record, judgements=(masked,))
     await found.work()
     assert not found.home.far.requests
@@ -254,6 +258,7 @@ async def test_c102_what_a_guardrail_masks_is_not_sent_to_a_shadow() -> None:
         (calls("get", '{"a": 1}'), calls("get", '{"a": 2}'), "different"),
         (calls("get"), says("Hi"), "different"),
         (says("Hello"), says("Hi"), None),
+        (calls("get", NESTED), calls("get"), "different"),
     ],
 )
 async def test_c102_tool_calls_are_compared(near: Any, far: Any, expected: str | None) -> None:

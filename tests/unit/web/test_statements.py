@@ -189,6 +189,14 @@ def test_c64_a_pdf_of_any_length_has_its_head_on_each_page_and_nothing_cut_off()
     assert max(len(line.replace(b"\\", b"")) for line in drawn) * 0.6 * size_of(content) <= 770
 
 
+def test_c64_a_pdf_of_a_month_without_figures_can_still_be_read() -> None:
+    days = tuple(f"2026-11-{day:02}" for day in range(1, 31))
+    content = statement_pdf(replace(STATEMENT, missing_days=days, partial_days=days))
+    [page] = pages_of(content)
+    assert all(page.count(f"{day}.") + page.count(f"{day},") == 2 for day in days)
+    assert size_of(content) == 9
+
+
 def size_of(content: bytes) -> float:
     return float(re.findall(rb"/F ([\d.]+) Tf", content)[0])
 

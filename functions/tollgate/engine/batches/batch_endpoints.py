@@ -20,7 +20,8 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
 
     The gateway itself runs requests for which it has work of its own before or during the answer:
     files, documents, tools, guardrails, limits of sessions. It also runs those under a prompt
-    policy, because a provider stores the requests and answers of its batches.
+    policy, because a provider stores the requests and answers of its batches, and those under a
+    quota of requests or tokens, because one hold for all lines counts money only.
     """
     first = plan.attempts[0]
     if first.batch is None or first.target.guardrail or first.service_tier:
@@ -28,6 +29,9 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     if _has_prompt_policy(gateway, call):
         return None
     if call.session is not None or not _is_plain(call.parsed):
+        return None
+    quotas = call.principal.key_quotas
+    if any(each.unit != "usd" and each.covers(first.target.model) for each in quotas):
         return None
     has_guards = gateway.planner.catalog.guardrails or call.principal.guardrails
     if has_guards and _FIND_GUARDS()(gateway, call, plan):

@@ -70,10 +70,7 @@ def key_hold(
         may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
     if budget is not None:
         may += _within_budget(*budget)
-    may += "".join(
-        f" AND (attribute_not_exists(#c{index}) OR #c{index} <= :r{index})"
-        for index in range(counters)
-    )
+    may += _within_quotas(counters)
     there = "".join(f" AND attribute_exists(h.#p{index})" for index in range(waiting))
     room = f"size(h) < :places AND cc = :cc{there}" if waiting else "size(h) < cc"
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
@@ -91,6 +88,13 @@ def _within_budget(period_index: int, whose: TierForm) -> str:
     return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
 
 
+def _within_quotas(counters: int) -> str:
+    return "".join(
+        f" AND (attribute_not_exists(#c{index}) OR #c{index} <= :r{index})"
+        for index in range(counters)
+    )
+
+
 def _count(sign: Literal["+", "-"], counters: Collection[int]) -> str:
     """Build the part of an update that changes the counters of quotas."""
     if not counters:
@@ -106,7 +110,8 @@ def key_top_up(budget: tuple[int, TierForm] | None = None, counters: int = 0) ->
     same meaning as in `key_hold`.
     """
     tier = "" if budget is None else _within_budget(*budget)
-    room = "".join(f" AND #c{index} <= :r{index}" for index in range(counters))
+    # Another hold may have removed the counter of a window that is over.
+    room = _within_quotas(counters)
     return ConditionalUpdate(
         "SET h.#h = :b, "
         + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS)

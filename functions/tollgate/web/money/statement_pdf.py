@@ -8,6 +8,7 @@ bring fonts and images, and give each file a new id; here, equal statements are 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
+from textwrap import wrap
 from typing import Final
 
 from tollgate.core.money.statement import Statement
@@ -31,6 +32,8 @@ _MARGIN: Final = 36
 _CHARACTER: Final = 0.6
 _SIZE_MAX: Final = 9.0
 _LINE_HEIGHT: Final = 1.25
+# Characters in a line at the largest size.
+_LINE_MAX: Final = int((_WIDTH - 2 * _MARGIN) / (_CHARACTER * _SIZE_MAX))
 _PAGE_LINES: Final = int((_HEIGHT - 2 * _MARGIN) / (_SIZE_MAX * _LINE_HEIGHT)) - 2
 _NAME_WIDTH_MAX: Final = 32
 _GAP: Final = "  "
@@ -39,7 +42,10 @@ _GAP: Final = "  "
 def statement_pdf(statement: Statement) -> bytes:
     """Return a statement as a PDF; equal statements have equal bytes."""
     title = statement_title(statement)
-    intro = [title, "", statement_terms(statement), *statement_remarks(statement), ""]
+    intro = [title, "", statement_terms(statement)]
+    for remark in statement_remarks(statement):
+        intro += wrap(remark, _LINE_MAX, break_on_hyphens=False)
+    intro.append("")
     intro += [*_balance_table(statement), ""]
     if not statement.lines:
         return _write(title, statement.made_s, _pages([*intro, "No usage."], (), []))

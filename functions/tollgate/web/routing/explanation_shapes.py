@@ -62,7 +62,8 @@ class CandidateObject(BaseModel):
     batch_percent: int | None = Field(
         description="price of a line of a batch in percent, if the provider runs batches of its "
         "own; the lines of a batch are submitted to the first endpoint only, and those with tools, "
-        "files, guardrails or limited sessions run like interactive requests"
+        "files, guardrails, limited sessions or quotas of requests or tokens run like interactive "
+        "requests"
     )
     reads: bool = Field(
         description="whether the gateway would read the request's documents for this endpoint; an "

@@ -99,7 +99,7 @@ def _calls(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
 def _canonical(arguments: str) -> str:
     try:
         return json.encode(json.decode(arguments or "{}"), order="deterministic").decode()
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return arguments
 
 

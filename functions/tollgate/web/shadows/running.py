@@ -50,8 +50,9 @@ _log: Final = logging.getLogger(__name__)
 # Minimum time in seconds that a worker must have left to begin a run.
 _RUN_MIN_S: Final = 60.0
 _MARK_BYTES: Final = 12
-# Stages of guardrails that judge what a provider gets, and verdicts that leave it unchanged.
-_SENT: Final = frozenset({"input", "tool_results"})
+# Stages of guardrails that judge what a provider gets, and verdicts that leave it unchanged. The
+# arguments of earlier calls are part of a request, and have the stage of the answer's own calls.
+_SENT: Final = frozenset({"input", "tool_arguments", "tool_results"})
 _HARMLESS: Final = frozenset({"pass", "flag"})
 
 
