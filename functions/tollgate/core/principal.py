@@ -31,7 +31,7 @@ UsageOn = Literal["finish", "frame"]
 # The keys whose identical requests may get the same answer: this key, or those of its workspace
 # that share answers as well.
 AnswerSharing = Literal["key", "workspace"]
-# Which network addresses of a key's callers are stored.
+# The kinds of network addresses of a key's callers that can be stored.
 KeptAddress = Literal["last"]
 
 
@@ -102,7 +102,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     kept_address: KeptAddress | None = None
-    """Which addresses of callers are stored; None for none."""
+    """The kind of callers' addresses that is stored; None for none."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
     key_guardrails: str | None = None

@@ -17,8 +17,7 @@ from tollgate.routing.scalars import Country, Day, Sentence, Strict
 
 
 class PromptUseSection(Strict):
-    """Use that a provider makes of prompts, as its own pages state it. If the pages state nothing,
-    prompt policies are not met."""
+    """Provider's use of prompts, from its own pages. Policies on anything unstated are not met."""
 
     training: Training | None = None
     """`none` if prompts are not used for training unless you agree."""

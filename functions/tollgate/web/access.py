@@ -79,8 +79,7 @@ PRINCIPAL: Final = "tollgate.principal"
 _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
 # The ids of files and responses that the body of a metered request names follow `own`.
 _SPENDER: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
-# A playground secret can only use these routes and end itself, so a thief can neither read nor
-# change anything with it.
+# A playground secret can only use these routes and end itself: a thief reads and changes nothing.
 METERED: Final = Access(roles=_SPENDER.roles | {PLAYGROUND}, own=_OWN | {PLAYGROUND})
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))

@@ -39,7 +39,7 @@ LOOK_TIMES_S: Final = _look_times()
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """How much worse a candidate's figures may be than the live catalog's at the same time."""
+    """The figures that a candidate must keep, compared with the live catalog's at that time."""
 
     worse_percent: Mapping[Figure, float]
     """The allowed difference: percentage points of a share, percent of a time or of a cost."""
