@@ -164,7 +164,7 @@ def test_the_key_is_asked_for_at_once_and_a_wrong_one_is_an_error(visitor: Visit
     page.keyboard.press("Enter")
     visitor.wait()
     # An inference key is offered no view that its role cannot open.
-    assert page.get_by_role("link", name="Generations").count() == 0
+    assert page.get_by_role("link", name="Members").count() == 0
     visitor.press("Sign out")
     page.get_by_text("You are signed out").wait_for()
     assert page.locator(".notice.bad").count() == 0

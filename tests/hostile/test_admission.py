@@ -69,7 +69,7 @@ async def refuse(home: House, why: str, principal: Principal | None = None) -> N
             for _ in range(2):
                 key.rate = key.rate.take(key.rate.form(now_us), now_us)
         case "no slot":
-            key.holds.update({str(number): 1 for number in range(9)})
+            key.holds.update({home.gateway.ids.new_id(): 1 for _ in range(9)})
         case _:
             books.lock("acme")
 

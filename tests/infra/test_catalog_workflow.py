@@ -45,8 +45,8 @@ def test_only_official_actions_run_and_litellm_is_read_not_installed() -> None:
 
 def test_only_a_plan_has_the_key_and_only_the_last_step_may_write() -> None:
     written = [step["name"] for step in STEPS if "GH_TOKEN" in step.get("env", {})]
-    # The first two read releases and attestations with the token.
-    assert written == ["Fetch", "Upgrade", "Propose"]
+    # `Fetch` and `Upgrade` read releases and attestations with the token; a comment is no commit.
+    assert written == ["Fetch", "Comment on a canary", "Upgrade", "Propose"]
     expressions = set(re.findall(r"\$\{\{ (.*?) \}\}", TEXT))
     assert expressions == {
         "secrets.TOLLGATE_KEY",

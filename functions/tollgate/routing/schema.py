@@ -24,6 +24,7 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.batch_sections import BatchSection
+from tollgate.routing.cache_sections import CacheableSection
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
 from tollgate.routing.lifecycle import EndSection, SuccessionSection
@@ -250,6 +251,7 @@ class ModelSection(SuccessionSection):
     makes: Annotated[tuple[OutputModality, ...], Field(min_length=1)] = ("text",)
     """Modalities that a reply of kind chat may contain."""
     supports: tuple[Capability, ...] = ()
+    cacheable: CacheableSection | None = None
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
 
     def vector_space(self, slug: str) -> str:

@@ -181,6 +181,17 @@ def test_what_a_request_has_leaves_out_whoever_cannot_take_it(has: str, code: st
     assert (error["code"], answer["hold"]) == (code, None)
 
 
+def test_c53_a_request_without_a_session_says_which_conversation_draws_it(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    body = {"model": "smart", "messages": [{"role": "user", "content": "x" * 8000}]}
+    file.write_text(json.dumps(body), encoding="utf-8")
+    conversation = explained("--request", str(file))["conversation"]
+    assert conversation == explained("--request", str(file))["conversation"]
+    assert conversation is not None
+    shown = run("--request", str(file)).stdout
+    assert f" (by {conversation} if its model's providers cache it)" in shown
+
+
 def test_a_chat_request_is_explained_as_it_would_be_sent(tmp_path: Path) -> None:
     file = tmp_path / "request.json"
     body = {

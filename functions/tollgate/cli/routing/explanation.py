@@ -102,7 +102,10 @@ def _shadow(shadow: Any) -> str:
 
 def _sizes(answer: Any) -> str:
     about, upper = answer["prompt_tokens"], answer["prompt_tokens_max"]
-    return f"about {about:,} prompt tokens, {upper:,} at most; drawn by {answer['drawn_by']}"
+    conversation = answer["conversation"]
+    cached = f" (by {conversation} if its model's providers cache it)" if conversation else ""
+    drawn_by = f"{answer['drawn_by']}{cached}"
+    return f"about {about:,} prompt tokens, {upper:,} at most; drawn by {drawn_by}"
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:

@@ -235,6 +235,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The service tier that the caller asked for, under its common name; None for any."""
     prompt_policies: tuple[PromptPolicy, ...] = ()
     """The prompt policies of the gateway, the levels and the key."""
+    conversation_hash: str | None = None
+    """The hash of the conversation's beginning; None with a session id, or for a short prompt."""
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -57,6 +57,18 @@ class Chain(Struct, frozen=True, kw_only=True):
     """True if records contain the number of the rule; False for a plain `try`."""
     redirects: Mapping[str, tuple[float, str]] = field(default_factory=dict)
     """Unix time of retirement and successor, keyed by the slug of each model that is replaced."""
+    cacheable_tokens_min: Mapping[str, int] = field(default_factory=dict)
+    """Smallest prompt that providers cache, keyed by the slug of each model that states it."""
+
+    def drawn_by(self, request: PlanningRequest, slugs: Iterable[str]) -> str:
+        """Return the hash for a draw among models, or among the endpoints of a model.
+
+        It is the conversation's if a provider of one of the models may have its prompt cached.
+        """
+        sizes = (self.cacheable_tokens_min.get(slug, math.inf) for slug in slugs)
+        if request.conversation_hash is not None and request.input_tokens >= min(sizes):
+            return request.conversation_hash
+        return request.draw_key_hash
 
     def model_at(self, slug: str, now_s: float) -> str:
         """Return the model that currently serves `slug`: the model itself or a successor."""
@@ -93,7 +105,8 @@ def _chain_of_model(catalog: Catalog, slug: str) -> Chain:
         route=None,
         rules=(RuleSection.model_construct(condition=None, steps=({slug: 100},)),),
         next_on=frozenset(ErrorCode(name) for name in NEXT_ON_DEFAULT),
-        offers=_all_offers(catalog, (slug,), None),
+        offers=(offers := _all_offers(catalog, (slug,), None)),
+        cacheable_tokens_min=_cacheable(catalog, offers),
         redirects=_redirects(catalog, (slug,)),
     )
 
@@ -108,7 +121,8 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
         next_on=frozenset(ErrorCode(code) for code in route.next_on),
         service_tier=route.service_tier,
         numbered=route.rules is not None,
-        offers=_all_offers(catalog, models, route),
+        offers=(offers := _all_offers(catalog, models, route)),
+        cacheable_tokens_min=_cacheable(catalog, offers),
         redirects=_redirects(catalog, models),
         metadata_names=frozenset(
             key for rule in rules if rule.condition for key in rule.condition.metadata
@@ -123,6 +137,11 @@ def _all_offers(
     redirects = _redirects(catalog, slugs)
     every = {*slugs, *(successor for _, successor in redirects.values())}
     return {slug: _offers(catalog, slug, route) for slug in every}
+
+
+def _cacheable(catalog: Catalog, slugs: Iterable[str]) -> dict[str, int]:
+    sections = {slug: catalog.models[slug].cacheable for slug in slugs}
+    return {slug: section.tokens_min for slug, section in sections.items() if section}
 
 
 def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float, str]]:

@@ -263,7 +263,9 @@ class Planner:
         """Yield a model's endpoints in the order of trying; `excluded` applies to all of these."""
         has_ceiling = lowest_ceiling(request.ceiling, tier) is not None
         chain = model.chain
-        ranked = rank_offers(chain.offers[model.slug], chain.draw_scope, request.draw_key_hash)
+        ranked = rank_offers(
+            chain.offers[model.slug], chain.draw_scope, chain.drawn_by(request, (model.slug,))
+        )
         costed = [
             (self.cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
             for offer, draw in at_service_tiers(ranked, request.service_tier, chain.service_tier)
@@ -345,7 +347,7 @@ def _rank_models(
             slug = chain.model_at(next(iter(step)), now_s)
             yield _RankedModel(requested=requested, slug=slug, chain=chain)
             continue
-        for slug, draw in rank(chain.draw_scope, request.draw_key_hash, step):
+        for slug, draw in rank(chain.draw_scope, chain.drawn_by(request, step), step):
             yield _RankedModel(
                 requested=requested,
                 slug=chain.model_at(slug, now_s),

@@ -26,6 +26,7 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
 from tollgate.routing.defaults_sections import PromptPolicySection
+from tollgate.routing.planning.conversations import conversation_hash
 from tollgate.routing.planning.prompt_size import PromptSize
 
 _KEY_LENGTH: Final = 16
@@ -42,6 +43,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     model: str
     """Requested name of a model, alias or route."""
     draw_key_hash: str
+    conversation_hash: str | None = None
+    """Hash of the conversation's beginning; None with a session id, or for a short prompt."""
     tier: str | None = None
     """Tier of the key."""
     key_models: tuple[str, ...] | None = None
@@ -117,9 +120,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
+        input_tokens = max(size.estimate for size in sizes)
         return cls(
             model=request.model,
             draw_key_hash=draw_key_hash(request.preferences.session_id or request_id),
+            conversation_hash=conversation_hash(request, principal.workspace_id, input_tokens),
             tier=principal.tier,
             key_models=principal.models,
             level_models=principal.level_models,
@@ -127,7 +132,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             modalities=request.modalities,
             needs=request.needs,
             input_tokens_min=max(size.least for size in sizes),
-            input_tokens=max(size.estimate for size in sizes),
+            input_tokens=input_tokens,
             input_tokens_max=max(size.most for size in sizes),
             output_tokens_max=request.output_tokens_max,
             choices=request.choices,

@@ -147,6 +147,10 @@ class ExplanationObject(BaseModel):
     skipped: list[SkippedRuleObject]
     catalog_sha: str
     drawn_by: str = Field(description="hash of the session id, or else of the request id")
+    conversation: str | None = Field(
+        description="hash of the conversation's beginning, which replaces `drawn_by` for models "
+        "whose `cacheable` minimum the prompt reaches; null with a session id or a short prompt"
+    )
     prompt_tokens: int = Field(description="estimate, which rules compare")
     prompt_tokens_max: int = Field(description="upper bound, from which costs are computed")
     candidates: list[CandidateObject]
@@ -208,6 +212,7 @@ def explain_plan(
         skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped_rules],
         catalog_sha=catalog_sha,
         drawn_by=wanted.draw_key_hash,
+        conversation=wanted.conversation_hash,
         prompt_tokens=wanted.input_tokens,
         prompt_tokens_max=wanted.input_tokens_max,
         candidates=[
