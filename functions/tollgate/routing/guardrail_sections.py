@@ -12,6 +12,7 @@ JudgedStage = Literal["input", "output", "tool_arguments", "tool_results"]
 Finding = Literal["card_number", "email", "iban", "secret"]
 
 _Word = Annotated[str, StringConstraints(pattern=r"^[a-z]+$", max_length=32)]
+_Entity = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,31}$")]
 
 
 class PatternsSection(Strict):
@@ -23,6 +24,20 @@ class PatternsSection(Strict):
     """
     base64: bool = False
     """True to search base64-encoded text as well."""
+    restores: bool = False
+    """True if callers get the original in place of each mask in the answer to a masked request."""
+
+
+class PresidioSection(Strict):
+    """Analyzer of Microsoft Presidio, which finds personal information."""
+
+    model: ModelSlug
+    """Slug of a model of kind moderation whose providers all have codec presidio. `upstream` of its
+    endpoints is the language of the texts, such as `en`."""
+    entities: Annotated[tuple[_Entity, ...], Field(max_length=128)] = ()
+    """Types to find, such as PERSON; default: all types that the analyzer knows."""
+    score_min: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Lowest score of a finding; default: as the analyzer is set."""
     restores: bool = False
     """True if callers get the original in place of each mask in the answer to a masked request."""
 
@@ -66,12 +81,13 @@ class AppliesToSection(Strict):
 class GuardSection(
     Strict,
     json_schema_extra={
-        "oneOf": [{"required": [kind]} for kind in ("patterns", "moderation", "judge")]
+        "oneOf": [{"required": [kind]} for kind in ("patterns", "presidio", "moderation", "judge")]
     },
 ):
     """A guardrail: the judge, the texts to judge, and the action on findings."""
 
     patterns: PatternsSection | None = None
+    presidio: PresidioSection | None = None
     moderation: ModerationSection | None = None
     judge: JudgeSection | None = None
     stages: Annotated[tuple[JudgedStage, ...], Field(min_length=1, max_length=4)] = (
@@ -81,10 +97,10 @@ class GuardSection(
     """Texts to judge: the request, the answer with its reasoning, the arguments of tool calls, and
     the results of tools."""
     action: Literal["block", "mask", "flag"] = "block"
-    """`block` refuses, `mask` replaces what `patterns` finds, `flag` only records."""
+    """`block` refuses, `mask` replaces what `patterns` or `presidio` finds, `flag` only records."""
     window: Annotated[int, Field(ge=128, le=16_000)] = 256
-    """Characters of an answer that are held back: until their verdict, or, with `patterns`, because
-    a match may begin in them."""
+    """Characters of an answer that are held back: until their verdict, or, with `patterns` and
+    `presidio`, because a match may begin in them."""
     parallel: bool = False
     """True if the provider is called while a model judges the input; the answer waits for the
     verdict."""
@@ -95,28 +111,37 @@ class GuardSection(
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        judges = [self.patterns, self.moderation, self.judge]
+        judges = [self.patterns, self.presidio, self.moderation, self.judge]
         if sum(each is not None for each in judges) != 1:
-            raise ValueError("must have exactly one of patterns, moderation and judge")
-        if self.patterns is None and self.action == "mask":
-            raise ValueError("can mask only with patterns")
-        if self.patterns is not None and self.patterns.restores and self.action != "mask":
+            raise ValueError("must have exactly one of patterns, presidio, moderation and judge")
+        finder = self.patterns or self.presidio
+        if finder is None and self.action == "mask":
+            raise ValueError("can mask only with patterns or presidio")
+        if self.restores and self.action != "mask":
             raise ValueError("can restore only with action mask")
-        if self.parallel and (self.patterns is not None or "input" not in self.stages):
+        if self.parallel and (finder is not None or "input" not in self.stages):
             raise ValueError("can be parallel only if a model judges the input")
         return self
 
     @property
     def model(self) -> str | None:
         """Slug of the model that judges; None for patterns."""
-        by_model = self.moderation or self.judge
+        by_model = self.presidio or self.moderation or self.judge
         return by_model.model if by_model is not None else None
 
     @property
-    def kind(self) -> Literal["patterns", "moderation", "judge"]:
+    def restores(self) -> bool:
+        """True if the originals replace the masks in answers."""
+        finder = self.patterns or self.presidio
+        return finder is not None and finder.restores
+
+    @property
+    def kind(self) -> Literal["patterns", "presidio", "moderation", "judge"]:
         """The key of the section that judges."""
         if self.patterns is not None:
             return "patterns"
+        if self.presidio is not None:
+            return "presidio"
         return "moderation" if self.moderation is not None else "judge"
 
 

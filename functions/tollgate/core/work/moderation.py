@@ -31,6 +31,10 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
 
     subjects: tuple[Subject, ...]
     """The parts of each input; the parts of one input are judged together."""
+    entities: tuple[str, ...] = ()
+    """The types of personal information that an analyzer looks for; all types if empty."""
+    score_min: float | None = None
+    """The lowest score of an analyzer's findings; None for the analyzer's own."""
 
     @property
     def pictures(self) -> tuple[Image, ...]:

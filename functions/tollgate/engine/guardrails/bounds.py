@@ -87,10 +87,12 @@ def _piece_sizes(
     for stage in _OF_REQUESTS:
         size = _characters(work, stage) if stage in row.stages else 0
         if size:
-            yield -(-size // (PIECE - OVERLAP)), min(size, PIECE)
+            pieces = -(-size // (PIECE - OVERLAP))
+            # An analyzer also reads the joints between parts, and names.
+            yield pieces if row.presidio is None else 2 * pieces + 2, min(size, PIECE)
     if _OF_ANSWERS & {*row.stages} and isinstance(work, GenerationRequest):
         size = _answer_characters(work, plan, held_tokens)
-        yield size // row.window + _PARTS_MAX, 2 * row.window
+        yield size // row.window + _PARTS_MAX, (2 if row.presidio is None else 3) * row.window
 
 
 def _characters(work: Work, stage: JudgedStage) -> int:

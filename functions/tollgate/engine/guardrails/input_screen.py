@@ -1,7 +1,7 @@
 """Judges and masks the texts of a request before a provider gets them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +14,13 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import InputWork, Work
 from tollgate.engine.guardrails.judges import cut_pieces
 from tollgate.engine.guardrails.judging import AnswerRefused, Blocked, Judging
-from tollgate.engine.guardrails.texts import Joint, change_texts, joints_of, names_of
+from tollgate.engine.guardrails.texts import (
+    Joint,
+    change_arguments,
+    change_texts,
+    joints_of,
+    names_of,
+)
 from tollgate.engine.side_thread import Computations
 from tollgate.routing.guardrail_sections import JudgedStage
 
@@ -45,6 +51,8 @@ class InputScreen:
         try:
             screen = partial(self._screen, work)
             screened, new_texts = await self._computations.run(screen)
+            for name in self._judging.analyses:
+                screened, new_texts = await self._analyze(name, screened, new_texts)
             await self._judge(new_texts, is_first=is_first)
         except Blocked as blocked:
             if self._judging.is_committed:
@@ -59,6 +67,12 @@ class InputScreen:
             if isinstance(part, Text) and part.text:
                 try:
                     text = self._judging.screen("tool_results", part.text, of_request=True)
+                    for name, _ in self._judging.analyzers_at("tool_results"):
+                        self._judging.analyses[name].note("tool_results", text)
+                        await self._judging.analyses[name].run()
+                        text = self._judging.apply_found(
+                            name, "tool_results", text, of_request=True
+                        )
                     await self._judge([("tool_results", text)], is_first=False)
                 except Blocked as blocked:
                     raise AnswerRefused from blocked
@@ -138,6 +152,55 @@ class InputScreen:
                 self._seen_names.add(name)
                 self._judging.screen("input", name, of_request=True, maskable=False)
 
+    async def _analyze(
+        self, name: str, work: Work, new_texts: Sequence[_Text]
+    ) -> tuple[Work, list[_Text]]:
+        """Return the work and its new texts after an analyzer; raise Blocked."""
+        analysis, new = self._judging.analyses[name], frozenset(new_texts)
+        maskable = not isinstance(work, InputWork)
+
+        def note(stage: JudgedStage, text: str) -> str:
+            return _change_within(stage, text, partial(analysis.note, stage))
+
+        def change(stage: JudgedStage, text: str) -> str:
+            apply = partial(
+                self._judging.apply_found,
+                name,
+                stage,
+                of_request=True,
+                counted=(stage, text) in new,
+                maskable=maskable,
+            )
+            return _change_within(stage, text, apply)
+
+        if isinstance(work, InputWork):
+            for text in work.own_texts:
+                note("input", text)
+            await analysis.run()
+            for text in work.own_texts:
+                change("input", text)
+            return work, list(new_texts)
+        await self._computations.run(partial(change_texts, work, note))
+        await analysis.run()
+        screened = await self._computations.run(partial(change_texts, work, change))
+        await self._analyze_rest(name, screened)
+        return screened, [(stage, change(stage, text)) for stage, text in new_texts]
+
+    async def _analyze_rest(self, name: str, request: GenerationRequest) -> None:
+        """Refuse what an analyzer finds in texts that cannot be masked."""
+        analysis, row = self._judging.analyses[name], self._judging.rows[name]
+        joints, names = list(joints_of(request)), list(names_of(request))
+        for joint in joints:
+            analysis.note(joint.stage, joint.text)
+        for each in names:
+            analysis.note("input", each)
+        await analysis.run()
+        for joint in joints:
+            found = analysis.found(joint.stage, joint.text)
+            self._judging.refuse_split(name, row, joint, found)
+        for each in names:
+            self._judging.apply_found(name, "input", each, of_request=True, maskable=False)
+
     async def _judge(self, new_texts: Sequence[_Text], *, is_first: bool) -> None:
         by_stage = itemgetter(0)
         for stage, texts in groupby(sorted(new_texts, key=by_stage), key=by_stage):
@@ -150,3 +213,14 @@ class InputScreen:
                     self._meanwhile.append(task)
                 else:
                     await judging
+
+
+def _change_within(stage: JudgedStage, text: str, change: Callable[[str], str]) -> str:
+    """Return a text after a change, which arguments of calls get in each field of their JSON.
+
+    An analyzer may find places that begin in one field and end in another, and a mask there would
+    leave invalid JSON.
+    """
+    if stage == "tool_arguments":
+        return change_arguments(text, change, change_whole=str)
+    return change(text)

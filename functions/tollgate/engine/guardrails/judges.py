@@ -16,6 +16,7 @@ from tollgate.core.request import GenerationRequest, SystemMessage, UserMessage
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.base import Work
 from tollgate.core.work.moderation import ModerationRequest
+from tollgate.engine.guardrails.patterns import Match
 from tollgate.engine.work.inner_calls import InnerCalls
 from tollgate.routing.guardrail_sections import GuardSection, JudgeSection
 
@@ -33,6 +34,14 @@ class ModelVerdict(Struct, frozen=True, kw_only=True):
 
     findings: tuple[str, ...]
     lines: tuple[BillLine, ...]
+    matches: tuple[tuple[Match, ...], ...] = ()
+    """The findings of an analyzer, for each text."""
+
+
+class _Analysis(Struct, frozen=True):
+    """The places in a moderation result of codec presidio."""
+
+    found: tuple[Match, ...]
 
 
 class _Result(Struct, frozen=True):
@@ -65,6 +74,7 @@ class ModelJudge(Struct, frozen=True, kw_only=True):
         return ModelVerdict(
             findings=tuple(findings)[:_FINDINGS_MAX],
             lines=tuple(line for each in verdicts for line in each.lines),
+            matches=tuple(matches for each in verdicts for matches in each.matches),
         )
 
     async def _ask(self, work: Work, slots: asyncio.Semaphore) -> ModelVerdict:
@@ -74,7 +84,15 @@ class ModelJudge(Struct, frozen=True, kw_only=True):
             findings = _read_verdict(answer.response, self.row.judge)
         else:
             findings = _read_results(answer.response)
-        return ModelVerdict(findings=findings, lines=answer.lines)
+        if self.row.presidio is None:
+            return ModelVerdict(findings=findings, lines=answer.lines)
+        results = answer.response.output
+        return ModelVerdict(
+            findings=findings,
+            # An analyzer is mostly your own, and costs nothing.
+            lines=tuple(line for line in answer.lines if line.usd_per_million),
+            matches=tuple(msgspec.json.decode(each, type=_Analysis).found for each in results),
+        )
 
 
 def unlimited(principal: Principal, judged: Work) -> Principal:
@@ -99,6 +117,14 @@ def questions(row: GuardSection, pieces: Sequence[str], *, mark: str = _ANY_MARK
     if row.moderation is not None:
         subjects = tuple((Text(text=piece),) for piece in pieces)
         yield ModerationRequest(model=row.moderation.model, subjects=subjects)
+    elif row.presidio is not None:
+        for piece in pieces:
+            yield ModerationRequest(
+                model=row.presidio.model,
+                subjects=((Text(text=piece),),),
+                entities=row.presidio.entities,
+                score_min=row.presidio.score_min,
+            )
     elif row.judge is not None:
         for piece in pieces:
             yield _question(row.judge, piece, mark)

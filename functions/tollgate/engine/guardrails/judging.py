@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from typing import Final, get_args
 
 from tollgate.core.clock import Clock
@@ -15,9 +15,16 @@ from tollgate.core.records.generation import (
     JudgementVerdict,
     total_nano_usd,
 )
-from tollgate.engine.guardrails.judges import ModelJudge, cut_pieces
+from tollgate.engine.guardrails.analyses import Analysis
+from tollgate.engine.guardrails.judges import (
+    OVERLAP,
+    PIECE,
+    ModelJudge,
+    ModelVerdict,
+    cut_pieces,
+)
 from tollgate.engine.guardrails.masks import Masks
-from tollgate.engine.guardrails.patterns import Match, find
+from tollgate.engine.guardrails.patterns import Match, find, merge
 from tollgate.engine.guardrails.texts import Joint, change_arguments
 from tollgate.engine.meter import Meter
 from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
@@ -63,6 +70,11 @@ class Judging:
         self._judges = judges
         self._meter = meter
         self._clock = clock
+        self.analyses = {
+            name: Analysis(partial(self.analyze, name), row.stages, self.masks)
+            for name, row in rows.items()
+            if row.presidio is not None
+        }
 
     def patterns_at(self, stage: JudgedStage) -> list[tuple[str, GuardSection, PatternsSection]]:
         """Return the pattern guardrails that judge a stage."""
@@ -77,7 +89,15 @@ class Judging:
         return [
             (name, row)
             for name, row in self.rows.items()
-            if stage in row.stages and row.patterns is None
+            if stage in row.stages and row.kind in ("moderation", "judge")
+        ]
+
+    def analyzers_at(self, stage: JudgedStage) -> list[tuple[str, GuardSection]]:
+        """Return the guardrails whose analyzer finds places in the texts of a stage."""
+        return [
+            (name, row)
+            for name, row in self.rows.items()
+            if stage in row.stages and row.presidio is not None
         ]
 
     @property
@@ -117,11 +137,17 @@ class Judging:
         """
         for name, row, patterns in self.patterns_at(joint.stage):
             found = find(joint.text, patterns.finds, base64=patterns.base64)
-            matches = [each for each in found if each.begin < joint.place < each.end]
-            if matches and row.action != "flag":
-                raise self._block(name, joint.stage, matches)
-            if matches:
-                self._note(name, joint.stage, "flag", _findings(matches))
+            self.refuse_split(name, row, joint, found)
+
+    def refuse_split(
+        self, name: str, row: GuardSection, joint: Joint, found: Collection[Match]
+    ) -> None:
+        """Raise Blocked for a match that is split over two texts, unless the row only flags."""
+        matches = [each for each in found if each.begin < joint.place < each.end]
+        if matches and row.action != "flag":
+            raise self._block(name, joint.stage, matches)
+        if matches:
+            self._note(name, joint.stage, "flag", _findings(matches))
 
     @property
     def holds_answers(self) -> bool:
@@ -136,6 +162,12 @@ class Judging:
         screen = partial(self.screen, "tool_arguments", of_request=False)
         if arguments:
             arguments = screen(arguments) if is_text else change_arguments(arguments, screen)
+        for name, _ in self.analyzers_at("tool_arguments"):
+            note = partial(self.analyses[name].note, "tool_arguments")
+            change_arguments(arguments, note, change_whole=str)
+            await self.analyses[name].run()
+            apply = partial(self.apply_found, name, "tool_arguments", of_request=False)
+            arguments = change_arguments(arguments, apply, change_whole=str)
         for name, _ in self.models_at("tool_arguments"):
             if arguments:
                 await self.judge(name, "tool_arguments", cut_pieces(arguments))
@@ -160,21 +192,65 @@ class Judging:
         if matches and row.action == "block":
             raise self._block(name, stage, matches)
         if counted:
-            self._note(name, stage, row.action if matches else "pass", _findings(matches))
+            judged = 0 if row.presidio else 1
+            verdict = row.action if matches else "pass"
+            self._note(name, stage, verdict, _findings(matches), pieces=judged)
         if row.action != "mask" or not matches:
             return text
-        restores = row.patterns is not None and row.patterns.restores
         pieces: list[str] = []
         place = 0
         for match in matches:
             pieces.append(text[place : match.begin])
             if of_request:
                 original = text[match.begin : match.end]
-                pieces.append(self.masks.mark(match.finding, original, restores=restores))
+                pieces.append(self.masks.mark(match.finding, original, restores=row.restores))
             else:
                 pieces.append(f"[{match.finding}]")
             place = match.end
         return "".join((*pieces, text[place:]))
+
+    def apply_found(
+        self,
+        name: str,
+        stage: JudgedStage,
+        text: str,
+        *,
+        of_request: bool,
+        counted: bool = True,
+        maskable: bool = True,
+    ) -> str:
+        """Return a text after the action on what an analyzer found; raise Blocked.
+
+        Raises GatewayError for a text that was not analyzed. See `screen` for the options.
+        """
+        analysis, action = self.analyses[name], self.rows[name].action
+        if not counted and action != "mask":
+            return text
+        try:
+            matches = analysis.found(stage, text)
+        except KeyError as missing:
+            raise unjudged(name) from missing
+        if not matches:
+            return text
+        if not maskable and action == "mask":
+            raise self._block(name, stage, matches)
+        text = self.apply(name, stage, text, matches, of_request=of_request, counted=counted)
+        analysis.settle(stage, text)
+        return text
+
+    async def analyze(self, name: str, stage: JudgedStage, text: str) -> list[Match]:
+        """Return what an analyzer finds in a text, in order and without overlap; raise
+        GatewayError if the analyzer fails.
+        """
+        pieces = cut_pieces(text)
+        found = (await self._ask(name, stage, pieces)).matches
+        if len(found) != len(pieces):
+            raise unjudged(name)
+        return merge(
+            Match(place + each.begin, place + each.end, each.finding)
+            for place, matches in zip(count(0, PIECE - OVERLAP), found, strict=False)
+            for each in matches
+        )
 
     def _block(self, name: str, stage: JudgedStage, matches: Collection[Match]) -> Blocked:
         self._note(name, stage, "block", _findings(matches))
@@ -184,31 +260,32 @@ class Judging:
         """Let a guardrail's model judge pieces of text; raise Blocked, or GatewayError if the model
         cannot judge.
         """
-        row, began_s = self.rows[name], self._clock.monotonic_s()
+        findings = (await self._ask(name, stage, pieces)).findings
+        if not findings:
+            return
+        verdict: JudgementVerdict = "block" if self.rows[name].action == "block" else "flag"
+        self._note(name, stage, verdict, findings, pieces=0)
+        if verdict == "block":
+            raise Blocked(name, stage, findings)
+
+    async def _ask(self, name: str, stage: JudgedStage, pieces: Sequence[str]) -> ModelVerdict:
+        """Return the verdict of a guardrail's model, and note its cost; raise GatewayError if the
+        model cannot judge.
+        """
+        began_s = self._clock.monotonic_s()
         verdict: JudgementVerdict = "failed"
-        findings: tuple[str, ...] = ()
         lines: tuple[BillLine, ...] = ()
         try:
             judged = await self._judges[name].judge(pieces)
-            findings, lines = judged.findings, judged.lines
-            verdict = "pass"
-            if findings:
-                verdict = "block" if row.action == "block" else "flag"
+            verdict, lines = "pass", judged.lines
         except (GatewayError, TimeoutError, ValueError) as failure:
             raise unjudged(name) from failure
         finally:
             duration_ms = round((self._clock.monotonic_s() - began_s) * 1000)
             self._note(
-                name,
-                stage,
-                verdict,
-                findings,
-                lines=lines,
-                pieces=len(pieces),
-                duration_ms=duration_ms,
+                name, stage, verdict, (), lines=lines, pieces=len(pieces), duration_ms=duration_ms
             )
-        if verdict == "block":
-            raise Blocked(name, stage, findings)
+        return judged
 
     def _note(
         self,

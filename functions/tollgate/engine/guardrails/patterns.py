@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from string import ascii_uppercase
 from typing import Final
 
@@ -39,7 +39,7 @@ class Match(Struct, frozen=True, order=True):
 
     begin: int
     end: int
-    finding: Finding
+    finding: str
 
 
 def _card_length(text: str) -> int:
@@ -137,7 +137,7 @@ def find(text: str, findings: Collection[Finding], *, base64: bool = False) -> l
             finding = next(_found_inside(run.group(), findings), None)
             if finding is not None:
                 matches.append(Match(*plain.span(*run.span()), finding))
-    return _merge(sorted(matches))
+    return merge(matches)
 
 
 def release_to(text: str, matches: Collection[Match], window: int, *, base64: bool) -> int:
@@ -168,7 +168,7 @@ def _matches(plain: PlainText, findings: Collection[Finding]) -> Iterator[Match]
             yield Match(*plain.span(begin, end), finding)
 
 
-def _found_inside(run: str, findings: Collection[Finding]) -> Iterator[Finding]:
+def _found_inside(run: str, findings: Collection[Finding]) -> Iterator[str]:
     """Yield the findings in a decoded run, whichever of its first characters begins the base64."""
     characters = run.rstrip("=").translate(_URL_ALPHABET)
     for begin in range(_ALIGNMENTS):
@@ -179,10 +179,10 @@ def _found_inside(run: str, findings: Collection[Finding]) -> Iterator[Finding]:
             yield match.finding
 
 
-def _merge(matches: list[Match]) -> list[Match]:
-    """Return sorted matches, with each group of overlapping matches merged into one."""
+def merge(matches: Iterable[Match]) -> list[Match]:
+    """Return the matches in order, with each group of overlapping matches merged into one."""
     merged: list[Match] = []
-    for match in matches:
+    for match in sorted(matches):
         if merged and match.begin < merged[-1].end:
             end = max(match.end, merged[-1].end)
             merged[-1] = Match(merged[-1].begin, end, merged[-1].finding)

@@ -59,10 +59,13 @@ def change_texts(request: GenerationRequest, change: ChangeText) -> GenerationRe
     )
 
 
-def change_arguments(text: str, change: Callable[[str], str]) -> str:
+def change_arguments(
+    text: str, change: Callable[[str], str], *, change_whole: Callable[[str], str] | None = None
+) -> str:
     """Return a call's arguments with texts and numbers replaced; the result is valid JSON.
 
-    Of fields with the same name, only the last remains, because no other was judged.
+    Of fields with the same name, only the last remains, because no other was judged. At the end,
+    `change_whole` replaces the JSON; by default, `change`.
     """
     pairs = 0
 
@@ -76,7 +79,8 @@ def change_arguments(text: str, change: Callable[[str], str]) -> str:
     except (ValueError, RecursionError):
         return change(text)
     changed = change_json(arguments, change)
-    return change(text if changed == arguments and not pairs else to_json(changed).decode())
+    written = text if changed == arguments and not pairs else to_json(changed).decode()
+    return (change_whole or change)(written)
 
 
 def change_json(value: JsonValue, change: Callable[[str], str]) -> JsonValue:

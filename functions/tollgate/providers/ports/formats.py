@@ -31,6 +31,7 @@ FormatName = Literal[
     "gemini",
     "cohere",
     "hyperbolic",
+    "presidio",
 ]
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
@@ -173,6 +174,13 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         parameters=frozenset(),
         carries=frozenset({"mp3"}),
         stream_codecs={"speech": DottedName("tollgate.providers.codecs.hyperbolic.speech:CODEC")},
+        batch_transports=frozenset({"http_sse"}),
+    ),
+    # The analyzer of Microsoft Presidio, for guardrails.
+    "presidio": WireFormat(
+        transports=("http_sse",),
+        parameters=frozenset(),
+        batch_codecs={"moderation": DottedName("tollgate.providers.codecs.presidio.codec:CODEC")},
         batch_transports=frozenset({"http_sse"}),
     ),
 }

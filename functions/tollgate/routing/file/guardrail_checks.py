@@ -6,15 +6,16 @@ from difflib import get_close_matches
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.guardrail_sections import GuardSection
-from tollgate.routing.schema import ModelSection
+from tollgate.routing.schema import ModelSection, ProviderSection
 
-_KINDS = {"moderation": "moderation", "judge": "chat"}
+_KINDS = {"moderation": "moderation", "presidio": "moderation", "judge": "chat"}
 
 
 def check_guardrails(
     document: YamlDocument,
     guardrails: Mapping[str, GuardSection],
     models: Mapping[str, ModelSection],
+    providers: Mapping[str, ProviderSection],
     *,
     routes: Collection[str],
     key_tiers: Collection[str],
@@ -24,6 +25,13 @@ def check_guardrails(
         where: Where = ("guardrails", name)
         if row.model is not None:
             yield from _check_model(document, (*where, row.kind, "model"), row, models)
+        if row.presidio is not None and row.presidio.model in models:
+            model = models[row.presidio.model]
+            place: Where = (*where, "presidio", "model")
+            for slug in sorted({endpoint.provider for endpoint in model.endpoints}):
+                if slug in providers and providers[slug].codec != "presidio":
+                    message = f"{row.presidio.model} is at {slug}, whose codec is not presidio"
+                    yield document.at_value(place, "R057", message)
         if row.applies_to is None:
             continue
         for key, kind, known in (("routes", "route", routes), ("key_tiers", "key tier", key_tiers)):

@@ -160,6 +160,7 @@ def _check_main_sections(
         document,
         main.guardrails,
         models,
+        {slug: row for part in parts for slug, row in part.content.providers.items()},
         routes={name for part in parts for name in part.content.routes},
         key_tiers={name for part in parts for name in part.content.key_tiers},
     )

@@ -45,6 +45,7 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "secret": "must be the name of a secret such as tollgate/openai",
     "allowed_domains": "must be a domain such as docs.example.com: lower case, no scheme, no path",
     "blocked_domains": "must be a domain such as docs.example.com: lower case, no scheme, no path",
+    "entities": "must be a type of entity such as PERSON",
     "timezone": "must be a time zone such as Europe/Berlin",
 }
 _STEP_WORDS: Final = "must be a model's slug, author/model, or such slugs with their weights"

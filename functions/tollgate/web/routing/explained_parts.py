@@ -82,7 +82,7 @@ class ExplainedGuardrail(BaseModel):
     """A guardrail of the gateway that would judge the request."""
 
     name: str
-    kind: str = Field(description="patterns, moderation or judge")
+    kind: str = Field(description="patterns, presidio, moderation or judge")
     stages: list[str]
     action: str
     cost_max: Usd = Field(description="highest cost of all judgements, which is part of `hold`")

@@ -13,23 +13,8 @@ from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.core.content import Image, Text
+from tollgate.providers.shared.moderation_categories import OPENAI_CATEGORIES
 
-# OpenAI's categories: https://platform.openai.com/docs/guides/moderation (2026-11-22).
-_CATEGORIES: Final = (
-    "harassment",
-    "harassment/threatening",
-    "hate",
-    "hate/threatening",
-    "illicit",
-    "illicit/violent",
-    "self-harm",
-    "self-harm/instructions",
-    "self-harm/intent",
-    "sexual",
-    "sexual/minors",
-    "violence",
-    "violence/graphic",
-)
 # The category for each filter: Bedrock user guide, "Content filters" (2026-11-22). Any other
 # filter, such as PROMPT_ATTACK, becomes a category with the filter's own name in lower case.
 _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
@@ -122,7 +107,7 @@ def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> byt
     found_categories = {
         _category(content_filter) for content_filter in filters if content_filter.is_found
     }
-    scores = dict.fromkeys(_CATEGORIES, 0.0)
+    scores = dict.fromkeys(OPENAI_CATEGORIES, 0.0)
     for content_filter in filters:
         name = _category(content_filter)
         scores[name] = max(scores.get(name, 0.0), _SCORES[content_filter.confidence])

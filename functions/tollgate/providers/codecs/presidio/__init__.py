@@ -1,0 +1,1 @@
+"""Moderations by an analyzer of Microsoft Presidio, which finds personal information."""
