@@ -2,7 +2,7 @@
 
 A message names a job that has work to do: a batch, a background response or a shadow run. The
 worker tries steps of the job until its time is nearly over, and then sends another message for the
-rest. Responses and shadow runs share a queue, so that they never wait for the lines of a batch.
+rest. Background responses and shadow runs share a queue, and so never wait for lines of a batch.
 """
 
 import asyncio

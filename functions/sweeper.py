@@ -1,7 +1,7 @@
 """Lambda entry point of scheduled upkeep, which runs the task that an event names.
 
 `{"task": "audit"}` compares the books, and `{"task": "webhooks"}` sends events. Any other event
-runs the sweep, the maintenance of workspaces, the removal of late uploads and the look at a canary.
+sweeps, maintains workspaces, removes late uploads and looks at the canary.
 Webhooks have their own schedule, because receivers decide how long deliveries take.
 """
 
@@ -82,7 +82,7 @@ async def _sweep() -> None:
         _log.info("workers of open responses woken", extra={"fields": {"responses": woken}})
         woken = await upkeep.open_shadows.wake()
         _log.info("workers of open shadows woken", extra={"fields": {"shadows": woken}})
-        # The last part, because it may read many records.
+        # This part is the last, because it may read many records.
         look = await upkeep.canary.run()
         if look is not None:
             _log.info("canary looked at", extra={"fields": look.log_fields})

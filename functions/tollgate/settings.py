@@ -145,8 +145,8 @@ class Settings(BaseSettings):
     with fewer than 30 days, records could expire before their day is closed.
     """
     bill_days: int = Field(default=400, ge=30, le=3650)
-    """Days for which the bills of generations are stored; bills that do not outlive records are
-    not stored separately.
+    """Days for which the bills of generations are stored; no separate bills are stored if this is
+    not more than `record_days`.
     """
     body_bytes_max: int = Field(default=50_000_000, gt=0)
     """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""

@@ -83,7 +83,7 @@ async def test_c67_an_expired_record_leaves_its_bill_with_lines_and_reasons(
     [item] = await bills_items(dynamo)
     assert item["ttl"] == {"N": str(MIDNIGHT_S + BILL_RETENTION_S)}
     notes = list_notes(bill_of(made[0]), ())
-    assert notes[0] == "the record has expired, the bill is kept"
+    assert notes[0] == "the record has expired; this is the bill"
     assert "attempt 1 openai/gpt-5-mini via openai: 200 x, $0" in notes
     assert await dynamo.generations.get("other", made[0].id) is None
     unknown = first_id_of(MIDNIGHT_S - DAY_S + 90)

@@ -1,4 +1,4 @@
-"""A candidate with terms is taken back by the sweeper, once, and never becomes live.
+"""A candidate with terms is withdrawn by the sweeper, once, and never becomes live.
 
 Keeps C57.
 """
@@ -95,7 +95,7 @@ async def test_c57_a_candidate_that_breaks_a_term_is_taken_back_and_says_so(scen
     now = await scene.published()
     assert (now.live, now.candidate, now.percent, now.terms) == (LIVE, None, 0, None)
     assert (now.revision, now.by) == (3, "sweeper")
-    assert now.withdrawn == "errors 100.00 % against 0.00 %; allowed is 1 points more"
+    assert now.withdrawn == "errors 100.00 % against 0.00 %; allowed: 1 points more"
     page = await scene.stores.audit_log.page(
         None,
         AuditFilter(since_s=scene.canary.moved_s, until_s=scene.canary.moved_s + 3_600),

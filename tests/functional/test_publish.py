@@ -291,7 +291,7 @@ def test_c57_a_canary_has_terms_that_catalogs_shows(stack: Settings, file: Path)
     candidate = reprice(file, "3")
     terms = ("--keep", "errors=1", "--keep", "cost=5%", "--false-alarms", "2")
     said = done("canary", candidate, "--percent", "5", "--file", str(file), *terms)
-    assert "unless errors at most 1 points more, cost a request at most 5 % more." in said
+    assert "Its terms: errors at most 1 points more, cost per request at most 5 % more." in said
     done("canary", candidate, "--percent", "50")  # the terms remain
     publication = live(stack)
     assert publication is not None
@@ -320,8 +320,8 @@ def test_c57_a_canary_has_terms_that_catalogs_shows(stack: Settings, file: Path)
     back = withdraw_canary(publication, reason, Signature(by="sweeper", at_s=1_795_000_000))
     asyncio.run(change(stack, lambda store: store.move(back, an_entry())))
     shown = done("catalogs")
-    assert "\ttaken back\t" in shown.splitlines()[1]
-    line = f"The canary {candidate[:12]} was taken back: errors 4.10 % against 1.00 %; allowed is"
+    assert "\twithdrawn\t" in shown.splitlines()[1]
+    line = f"The canary {candidate[:12]} was withdrawn: errors 4.10 % against 1.00 %; allowed:"
     assert line in shown
     assert "Look 4 of 19, 2026-11-18T11:06:40Z: 812 requests of 20 keys" in shown
 

@@ -1,4 +1,4 @@
-"""The comment of the action on the pull request of a candidate that was taken back.
+"""The comment of the action on the pull request of a candidate that was withdrawn.
 
 Keeps C57.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.infra.test_workflows import ACTION_FOLDER
 
 COMMIT = "0a1b2c3d" * 5
-REASON = "errors 4.10 % against 1.00 %; allowed is 1 points more"
+REASON = "errors 4.10 % against 1.00 %; allowed: 1 points more"
 BEFORE = {"revision": 2, "candidate": "b" * 64, "withdrawn": None, "commit": COMMIT}
 BACK = {"revision": 3, "candidate": None, "withdrawn": REASON, "commit": None}
 LATER = {"revision": 4, "candidate": None, "withdrawn": None, "commit": COMMIT}
@@ -59,12 +59,12 @@ def test_c57_the_pull_request_of_the_candidate_gets_one_comment(tmp_path: Path) 
     assert run(tmp_path, [LATER, BACK, BEFORE]) == ""
     calls = (tmp_path / "calls").read_text()
     assert f"repos/o/r/commits/{COMMIT}/pulls" in calls
-    assert f"pr comment 7 --repo o/r --body {marker}\nThe gateway took back" in calls
+    assert f"pr comment 7 --repo o/r --body {marker}\nThe gateway withdrew" in calls
     assert f"the candidate {'b' * 12} of this pull request: {REASON}." in calls
     assert (tmp_path / "curled").read_text().split()[-1] == "https://gateway.example/api/v1/catalog"
     assert "k-1" not in (tmp_path / "curled").read_text()
     assert (tmp_path / "config").read_text() == 'header = "authorization: Bearer k-1"\n'
-    run(tmp_path, [BACK, BEFORE], comments=f"{marker}\nThe gateway took back")
+    run(tmp_path, [BACK, BEFORE], comments=f"{marker}\nThe gateway withdrew")
     assert "pr comment" not in (tmp_path / "calls").read_text()
 
 

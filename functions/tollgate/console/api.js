@@ -5,7 +5,7 @@ const STORED = "tollgate.secret";
 const REFRESH = "tollgate.refresh";
 const WORKSPACE = "tollgate.workspace";
 const PAGES_MAX = 100;
-// Lists that an operator reads of another workspace.
+// Lists of another workspace that an operator may read.
 const OF_WORKSPACES = /^(activity|credits|statement|workspace|keys(\/[^/]+)?)$/;
 
 /** The address that clients use as their base URL. */
@@ -99,7 +99,7 @@ export async function save(path, query, name) {
 export async function* stream(path, body, { signal }) {
   const ask = async () => call("POST", address(path), { body: JSON.stringify(body), secret: await playgroundSecret(), signal });
   const reply = await ask().catch((failure) => {
-    // A renewed session ends the secret that the session before it opened.
+    // When a session is renewed, the playground secret that the old session opened ends.
     if (failure.status !== 401 || !playground) throw failure;
     playground = null;
     return ask();

@@ -31,11 +31,11 @@ function settings({ teams, members }) {
     has(MANAGERS) && { name: "response_days", label: "Days to store responses", options: chosen(DAYS, "as the workspace"), write: Number },
     has(MANAGERS) && { name: "answer_cache", label: "Reused answers", options: chosen(["key", "workspace"], "none"), hint: "On routes with a cache: by this key alone, or by all keys that share." },
     has(MANAGERS) && { name: "allowed_ips", label: "Addresses", placeholder: "10.0.0.0/8", hint: "Networks from which the key may be used. Leave empty for all." },
-    has(MANAGERS) && { name: "keep_address", label: "Stored address", options: chosen(["last"], "none"), hint: "The network address of the last use, which is personal data." },
+    has(MANAGERS) && { name: "keep_address", label: "Stored address", options: chosen(["last"], "none"), hint: "Whether the network address of the last use is stored. It is personal data." },
     has(MANAGERS) && { name: "max_cost", label: "Cost of one request, $", ...amount },
     has(MANAGERS) && { name: "session_budget", label: "Cost of one session, $", ...amount },
     has(MANAGERS) && { name: "session_requests", label: "Requests of one session", ...numeric },
-    has(MANAGERS) && { name: "guardrails", label: "Guardrails", placeholder: "secrets, harm", hint: "They also judge this key's requests." },
+    has(MANAGERS) && { name: "guardrails", label: "Guardrails", placeholder: "secrets, harm", hint: "Additional guardrails that judge this key's requests." },
     has(MANAGERS) && { name: "quotas", label: "Quotas", placeholder: "requests/hour=500, usd/day=5@anthropic/*", hint: "Requests, tokens or usd per second, minute, hour, day, week or month, of all models or of some." },
     has(MANAGERS) && { name: "warn_at", label: "Warn at, % of a limit", ...numeric, max: "100" },
     ...Object.entries(PERIODS).map(([period, label]) => ({

@@ -45,7 +45,7 @@ export function openPalette(views, go) {
       h("li", { id: `palette-${index}`, role: "option", "aria-selected": String(index === chosen), onclick: () => run(each) }, each.text, small(each.kind, each.more && `, ${each.more}`))));
     input.setAttribute("aria-activedescendant", found.length ? `palette-${chosen}` : "");
     list.children[chosen]?.scrollIntoView({ block: "nearest" });
-    if (text) show(note, found.length ? `${count(direct.length + named.length)} found` : "Nothing has this name. An id of a generation has 15 characters.");
+    if (text) show(note, found.length ? `${count(direct.length + named.length)} found` : "Nothing has this name. The id of a generation has 15 characters.");
   }
 
   function press(event) {

@@ -46,7 +46,7 @@ export async function render({ params, signal, go }) {
   ]);
   const view = { by, second, range, metric: METRICS[show], show };
   const rows = activity.data;
-  // Before the first request, what to do comes first, without figures that are all 0.
+  // Before the first request, show what to do instead of figures that are all 0.
   if (!rows.length) return [controls(state, range, go), await nothing(activity, range, signal)];
   const head = [controls(state, range, go), summary(activity, view, workspace?.data.budget), warnings(activity)];
   const names = legend(activity, view);
@@ -181,7 +181,7 @@ function breakdown(sums, view, names, total) {
     return key === "environment" || key === "source" ? { label: `${key}:${name}` } : { [key]: name };
   };
   const link = ({ name, other }) => {
-    // A record without a group cannot be searched by it, nor can those of another workspace.
+    // The list cannot select records without a group, or records of another workspace.
     if (session.workspace || name === group.none || (second && other === GROUPS[second].none)) return null;
     const query = { since: range.days[0], until: range.days.at(-1), ...filter(by, name), ...(second && filter(second, other)), ...(show === "errors" && { outcome: "error" }) };
     return `#/generations?${new URLSearchParams(query)}`;

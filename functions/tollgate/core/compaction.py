@@ -4,12 +4,12 @@ from msgspec import Struct
 
 
 class Compaction(Struct, frozen=True, kw_only=True):
-    """The compaction that a request asks for, and the reader of an item from an earlier one."""
+    """The compaction that a request asks for, and the only provider that can read the input."""
 
     is_asked: bool = False
-    """True if the answer is the record of the conversation; the last message asks for it."""
+    """True if the last message asks for the record of the conversation as the answer."""
     by_provider: bool = False
-    """True if the provider compacts, and does not get the message that asks for the record."""
+    """True if the provider compacts, which then does not get the message that asks for a record."""
     only_provider: str | None = None
     """The slug of the provider that compacted the conversation, if only it can read the result."""
 

@@ -27,7 +27,7 @@ _Value = TypeVar("_Value")
 
 
 class SeededDraws:
-    """Random choices that are the same for the same seed, so never for secrets."""
+    """Random choices that depend only on a seed, and so must never make secrets."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)  # noqa: S311 - no secret

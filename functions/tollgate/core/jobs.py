@@ -24,7 +24,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def event_type(self) -> str | None:
-        """The type of the event that tells webhooks about the end of the job; None for no event."""
+        """The type of the webhook event at the end of the job; None for no event."""
         raise NotImplementedError
 
     @property

@@ -96,7 +96,7 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     per: str | None = None
     """The window of a quota; None for other limits."""
     models: str | None = None
-    """Glob of the models that a quota counts; None for all."""
+    """Glob of the models whose requests a quota counts; None for all."""
 
 
 class LimitOwner(Struct, frozen=True, kw_only=True):

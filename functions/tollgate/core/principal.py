@@ -21,7 +21,7 @@ MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
 PlaygroundRole = Literal["playground"]
 PLAYGROUND: Final[PlaygroundRole] = "playground"
 Role = KeyRole | MemberRole | PlaygroundRole
-# The label of generations that do not come from a program: their source, such as PLAYGROUND.
+# The label with the source of generations that no program requested, such as PLAYGROUND.
 SOURCE_LABEL: Final = "source"
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # request's maximum cost.
@@ -31,12 +31,12 @@ UsageOn = Literal["finish", "frame"]
 # The keys whose identical requests may get the same answer: this key, or those of its workspace
 # that share answers as well.
 AnswerSharing = Literal["key", "workspace"]
-# The network addresses of a key's callers that are stored.
+# The kinds of network addresses of a key's callers that can be stored.
 KeptAddress = Literal["last"]
 
 
 def parse_names(text: str | None) -> tuple[str, ...]:
-    """Return the names in a list that commas separate."""
+    """Return the names in a comma-separated list."""
     return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
@@ -98,11 +98,11 @@ class Principal(Struct, frozen=True, kw_only=True):
     answer_sharing: AnswerSharing | None = None
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
     key_quotas: tuple[Quota, ...] = ()
-    """The key's limits per window, for all models or some."""
+    """The key's limits per window, for all or some models."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     kept_address: KeptAddress | None = None
-    """The addresses of callers that are stored; None for none."""
+    """The kind of callers' addresses that is stored; None for none."""
     key_policy: str | None = None
     """The key's prompt policy; None for none."""
     key_guardrails: str | None = None
@@ -120,7 +120,7 @@ class Principal(Struct, frozen=True, kw_only=True):
         return tuple(each for each in policies if each is not None)
 
     def policies_on_behalf(self, stated: PromptPolicy | None) -> tuple[PromptPolicy, ...]:
-        """Return the `work_policies` of a caller whose request states a policy, or none."""
+        """Return the `work_policies`, with the policy that the request states, if any."""
         return self.work_policies if stated is None else (*self.work_policies, stated)
 
     @property

@@ -77,7 +77,7 @@ class PromptPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UnmetPolicy(Struct, frozen=True, kw_only=True):
-    """A demand that a service is not known to meet, and the owner of the policy."""
+    """A policy's demand that a service is not known to meet, and the policy's owner."""
 
     demand: str
     owner: PolicyOwner

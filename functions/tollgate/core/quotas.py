@@ -1,4 +1,4 @@
-"""Quotas of a key: its requests, tokens or dollars in a window, for all models or for some."""
+"""Quotas of a key: limits on requests, tokens or dollars in a window, for all or some models."""
 
 import datetime as dt
 import re
@@ -44,11 +44,11 @@ class Quota(Struct, frozen=True, kw_only=True):
     limit: int
     """Number of requests or tokens, or nano-dollars."""
     models: str | None = None
-    """Glob of the models that count; None for all."""
+    """Glob of the models whose requests count; None for all."""
 
     @classmethod
     def named(cls, unit: str, per: str, models: str | None, *, limit: int = 0) -> "Quota":
-        """Return the quota with these names; raise ValueError if one is unknown."""
+        """Return the quota with these parts; raise ValueError if a unit or window is unknown."""
         return convert({"unit": unit, "per": per, "limit": limit, "models": models}, cls)
 
     def covers(self, model: str | None) -> bool:
@@ -56,11 +56,11 @@ class Quota(Struct, frozen=True, kw_only=True):
         return self.models is None or (model is not None and fnmatchcase(model, self.models))
 
     def covers_any(self, models: Collection[str]) -> bool:
-        """Return True if requests to one of the models, or to any model, count."""
+        """Return True if requests to at least one of the models count."""
         return self.models is None or any(map(self.covers, models))
 
     def begins_s(self, second: int) -> int:
-        """Return the first Unix second of the window of a Unix second, in UTC."""
+        """Return the first Unix second of the UTC window that contains a Unix second."""
         if self.per == "month":
             day = dt.datetime.fromtimestamp(second, dt.UTC)
             return int(dt.datetime(day.year, day.month, 1, tzinfo=dt.UTC).timestamp())
@@ -96,7 +96,7 @@ def parse_quotas(text: str | None) -> tuple[Quota, ...]:
         quota = _parse(part)
         place = (quota.unit, quota.per, quota.models)
         if place in quotas:
-            raise ValueError(f"{part!r} repeats a unit, window and models")
+            raise ValueError(f"{part!r} repeats the unit, window and models of another quota")
         quotas[place] = quota
     return tuple(quotas.values())
 

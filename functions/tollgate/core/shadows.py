@@ -46,5 +46,5 @@ class ShadowRun(Job, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def claim(run: ShadowRun) -> ShadowRun | None:
-    """Return a run as claimed; None if a worker has claimed it."""
+    """Return a run with the claim of a worker; None if another worker has claimed it."""
     return None if run.is_claimed else replace(run, is_claimed=True)

@@ -17,7 +17,7 @@ UNKNOWN_DELTAS: Final = "tollgate_deltas"
 # The signer of output items, as JSON text, whose types the gateway does not know. Only OpenAI's
 # Responses format accepts such items.
 OPENAI_ITEMS: Final = "openai-items-v1"
-# The signer of compaction items. The planner sends each one only to the provider that made it.
+# The signer of compaction items. The planner sends an item only to the provider that made it.
 OPENAI_COMPACTIONS: Final = "openai-compactions-v1"
 # The signer for models on Bedrock other than Claude.
 BEDROCK: Final = "amazon-bedrock-v1"

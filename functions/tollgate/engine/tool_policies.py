@@ -1,4 +1,4 @@
-"""Applies prompt policies to the search engines, OCR engines and hosts that get texts from tools.
+"""Applies prompt policies to search engines, OCR engines and hosts to which tools send texts.
 
 A model that a tool calls, such as one for images, is planned under the same policies.
 """
@@ -51,7 +51,7 @@ def leave_out_forbidden(
 
 
 def refuse_receiver(field: str, receiver: str, unmet: UnmetPolicy) -> GatewayError:
-    """Return the refusal to send texts to a receiver: 400 by the request's own policy, else 403."""
+    """Return the refusal to send texts to a receiver: 400 if the request's own policy, else 403."""
     whose = _OWNERS.get(unmet.owner, f"the {unmet.owner}")
     message = (
         f"{field}: {receiver} is not known {unmet.demand}, as the prompt policy of {whose} demands."
@@ -67,7 +67,7 @@ def _find_unmet(
     search = catalog.tools.section.web_search
     if tool == "web_search" and search is not None and search.engine is not None:
         return search.find_unmet(policies)
-    # The address of a page may contain parts of the prompt, and hosts state nothing.
+    # The address of a page may contain parts of the prompt, and hosts do not state their use of it.
     return find_unmet(policies, UNSTATED, ()) if tool == "web_fetch" else None
 
 

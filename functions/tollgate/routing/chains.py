@@ -240,7 +240,7 @@ class RouteSection(
 
     @model_validator(mode="after")
     def _guards_its_shadow(self) -> Self:
-        # The guardrail of Bedrock judges a prompt only where Bedrock serves it.
+        # A guardrail of Bedrock judges only the prompts that Bedrock serves.
         if self.guardrail is not None and self.shadow is not None:
             raise ValueError("must not have both guardrail and shadow")
         return self

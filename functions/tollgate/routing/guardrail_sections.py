@@ -66,8 +66,7 @@ class JudgeSection(Strict):
 
 
 class AppliesToSection(Strict):
-    """Requests that a guardrail applies to; one match is enough. If empty, it applies only to keys,
-    members and teams whose setting `guardrails` names it."""
+    """Requests to judge; one match is enough. If empty, only requests whose settings add it."""
 
     routes: Annotated[tuple[Name, ...], Field(max_length=256)] = ()
     """Routes that a request names, also by an alias."""

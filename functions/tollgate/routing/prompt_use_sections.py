@@ -17,8 +17,7 @@ from tollgate.routing.scalars import Country, Day, Sentence, Strict
 
 
 class PromptUseSection(Strict):
-    """Use that a provider makes of prompts, as its own pages state it. What they do not state meets
-    no prompt policy."""
+    """Provider's use of prompts, from its own pages. Policies on anything unstated are not met."""
 
     training: Training | None = None
     """`none` if prompts are not used for training unless you agree."""
@@ -36,7 +35,7 @@ class PromptUseSection(Strict):
 
 
 class EngineUseSection(Strict):
-    """Place of an engine of the gateway's tools, and the use that it makes of prompts."""
+    """Place of an engine of the gateway's tools, and the engine's use of prompts."""
 
     countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
     """Countries in which the engine processes texts, as ISO 3166 codes."""

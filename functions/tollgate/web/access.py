@@ -79,7 +79,7 @@ PRINCIPAL: Final = "tollgate.principal"
 _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
 # The ids of files and responses that the body of a metered request names follow `own`.
 _SPENDER: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
-# A playground secret serves these routes and its own end: a stolen one reads and changes nothing.
+# A playground secret can only use these routes and end itself: a thief reads and changes nothing.
 METERED: Final = Access(roles=_SPENDER.roles | {PLAYGROUND}, own=_OWN | {PLAYGROUND})
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
@@ -330,7 +330,7 @@ async def note_refusal(
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
     """Return a message that names the roles (of members, or of keys) that the route serves."""
     if principal.role == PLAYGROUND:
-        return "A playground secret may only generate answers, without background or batches."
+        return "A playground secret may only generate answers, not in batches or in the background."
     kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
     needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
     if not needed:

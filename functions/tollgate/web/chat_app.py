@@ -94,8 +94,8 @@ def chat_app(
 
     `answers` stores replies for Idempotency-Key; without it, the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
-    may refer to. `seals` has the keys that seal compacted conversations, and `background` returns
-    the stores of responses that workers answer, or None, as `shadows` does for shadow runs.
+    may refer to. `seals` has the keys that seal compacted conversations. `background` returns the
+    stores of responses that workers answer, and `shadows` that of shadow runs; both may be None.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -295,7 +295,7 @@ class MeteredEndpoint(FormatEndpoint):
         return self._shadowing(self.logging_sink(sink, gateway, call, admitted.body), gateway, call)
 
     def _shadowing(self, sink: EventSink, gateway: Gateway, call: Call) -> EventSink:
-        """Return a sink that also hands a drawn request to the shadow of its route."""
+        """Return a sink that also hands a drawn request to its route's shadow."""
         if self._contents is None or self._shadows is None or call.principal.content_days is None:
             return sink
         route = gateway.planner.route_of(call.parsed.request.model)

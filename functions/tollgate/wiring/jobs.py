@@ -20,7 +20,7 @@ from tollgate.wiring.stores import Stores
 
 
 class JobPollings(Struct, frozen=True, kw_only=True):
-    """The pollers of a server, which are also the queues that wake them; None for no work."""
+    """The pollers of a server, which also serve as queues; None if the server has no such work."""
 
     batches: BatchPolling[Batch] | None = None
     responses: BatchPolling[BackgroundResponse] | None = None
@@ -28,7 +28,7 @@ class JobPollings(Struct, frozen=True, kw_only=True):
 
     @property
     def each(self) -> tuple[BatchPolling[Any] | None, ...]:
-        """Pollers of every kind of jobs."""
+        """The pollers of all kinds of jobs."""
         return self.batches, self.responses, self.shadows
 
 

@@ -17,14 +17,14 @@ from tollgate.wiring.observation import wire_web_limits
 from tollgate.wiring.shadows import wire_shadow_store
 from tollgate.wiring.stores import Stores
 
-# Runs that a server carries out at a time; callers' requests come first.
+# Runs that a server carries out at a time: few, because requests of callers come first.
 _AT_ONCE: Final = 8
 
 
 def wire_shadow_worker(
     settings: Settings, stores: Stores, gateways: Gateways, *, clock: Clock, journal: Journal
 ) -> ShadowWorker | None:
-    """Return a worker; None without a bucket or a folder, which has the contents."""
+    """Return a worker; None without a bucket or a folder, where contents are stored."""
     if stores.contents is None:
         return None
     front = wire_request_services(stores, clock=clock, journal=journal)

@@ -58,7 +58,7 @@ def test_without_traffic_it_says_how_to_name_some(tmp_path: Path) -> None:
 def test_c83_a_plan_says_what_the_traffic_would_have_cost_in_batches() -> None:
     replay = TrafficReplay(requests=4, batched=Flow(3, 30_000_000, 15_000_000))
     found = Review(base="a", head="b", replay=replay)
-    assert "In batches of providers 75.0 % of the requests: $0.030 → $0.015" in as_text(found)
+    assert "Providers' batches could run 75.0 % of requests: $0.030 → $0.015" in as_text(found)
     assert "| 75.0 % of the requests: $0.030 → $0.015 |" in as_markdown(found)
 
 

@@ -318,7 +318,7 @@ async def test_c102_a_report_compares_by_route_and_models() -> None:
     [
         (7, 100, {}, None),
         (None, 100, {}, "the key has no content_days"),
-        (7, 100, {"n": 2}, "the request has more than a prompt and one answer"),
+        (7, 100, {"n": 2}, "the request is not one plain prompt for one answer"),
         (7, 1, {"session_id": "s"}, "not drawn"),
     ],
 )
@@ -335,7 +335,7 @@ async def test_c53_c102_an_explanation_says_whether_the_shadow_gets_a_request(
         "judge": None,
         "unused": unused,
     }
-    assert (unused or "gets this request as well") in "\n".join(render_explanation(reply.json))
+    assert (unused or "gets this request, too") in "\n".join(render_explanation(reply.json))
     plain = await call(
         "POST", "/v1/route/explain", key=found.home.secret, content={**body, "model": "acme/large"}
     )

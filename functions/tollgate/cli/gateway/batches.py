@@ -100,15 +100,15 @@ def cancel_batch(api: Api, style: OutputStyle, batch_id: str) -> None:
 @batches.command("dead-letters")
 @stack
 @region
-@click.option("--send-again", is_flag=True, help="Wake workers for these jobs again.")
+@click.option("--send-again", is_flag=True, help="Return the messages to their queues.")
 @click.option("--json", "style", flag_value="json", help="Print JSON.")
 @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
 def list_dead_letters(
     stack: str, region: str | None, *, send_again: bool, style: OutputStyle
 ) -> None:
-    """List the messages at which a stack's workers failed three times, with your AWS credentials.
+    """List the messages that a stack's workers failed three times to process.
 
-    A server has no such messages: it looks for open jobs itself.
+    The command uses your AWS credentials. A server has no such messages: it finds open jobs itself.
     """
     _DEAD_LETTERS()(stack, region, send_again=send_again, style=style)
 

@@ -83,9 +83,9 @@ def shadow() -> None:
 def report(api: Api, style: OutputStyle, **query: Any) -> None:
     """Compare cost, time, length, refusals and tool calls by route and models.
 
-    Needs a key of the workspace that pays. Amounts are sums, times are medians and lengths are
-    means, all of the requests that both models have answered. `preferred` counts the judge's
-    verdicts for the shadow.
+    The command needs a key of the workspace that pays. Only requests that both models answered
+    count: amounts are their sums, times their medians, and lengths their means. `preferred` counts
+    the judge's verdicts for the shadow.
     """
     records = api.pages("/generations", {**with_moments(query), "limit": _PAGE}, "cursor")
     rows = list(compare_shadows(records))
@@ -103,7 +103,7 @@ def compare_shadows(records: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[st
         if record["shadow"]["judges"]:
             judges.append(record)
             continue
-        # Judges have the same original, but not the name of the shadow's model.
+        # The record of a judge names the same original, but not the shadow's model.
         models[record["shadow"]["generation_id"]] = record["requested_model"]
         compared.setdefault(_place(record, record["requested_model"]), _Compared()).add(record)
     for record in judges:

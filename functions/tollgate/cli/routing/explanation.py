@@ -97,7 +97,7 @@ def _shadow(shadow: Any) -> str:
     if shadow["unused"]:
         return f"The shadow {shadow['model']} does not get this request: {shadow['unused']}."
     judge = f", judged by {shadow['judge']}" if shadow["judge"] else ""
-    return f"The shadow {shadow['model']} gets this request as well{judge}, at no cost to the key."
+    return f"The shadow {shadow['model']} gets this request, too{judge}; the key does not pay."
 
 
 def _sizes(answer: Any) -> str:

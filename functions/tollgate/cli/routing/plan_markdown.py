@@ -122,7 +122,7 @@ def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
     if replay.batched.requests:
         share = format_percent(replay.batched.requests, replay.requests)
         costs = format_change(replay.batched)
-        yield f"| in batches of providers | | {share} of the requests: {costs} |"
+        yield f"| could run in providers' batches | | {share} of the requests: {costs} |"
     moved = f"{replay.moved:,} ({format_percent(replay.moved, replay.requests)})"
     yield f"| requests that move | | {moved} |"
     yield f"| keys affected | | {review.keys_affected} of {len(replay.keys)} |"

@@ -118,7 +118,7 @@ def _figures(replay: TrafficReplay) -> Iterator[str]:
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
     if replay.batched.requests:
         share = format_percent(replay.batched.requests, replay.requests)
-        yield f"In batches of providers {share} of the requests: {format_change(replay.batched)}"
+        yield f"Providers' batches could run {share} of requests: {format_change(replay.batched)}"
     if (worst := replay.worst) is not None:
         names = f"{make_printable(worst.id)} for {make_printable(worst.requested)}"
         yield f"Worst {names}: {format_change(worst)}"

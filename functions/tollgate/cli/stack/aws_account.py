@@ -69,7 +69,7 @@ class FailedMessage(Struct, frozen=True, kw_only=True):
     sent_s: int
     """Unix second at which the message was first sent."""
     source_arn: str | None
-    """The queue whose workers failed at the message; None if it came otherwise."""
+    """The queue whose workers failed; None for a message that was sent directly."""
 
 
 @contextmanager
@@ -235,7 +235,7 @@ class AwsAccount:
         return str(answer["StackResourceDetail"]["PhysicalResourceId"])
 
     def failed_messages(self, queue_url: str, *, hidden_s: int) -> Iterator[FailedMessage]:
-        """Yield the messages of a dead-letter queue, each of which is then hidden for a time."""
+        """Yield the messages of a dead-letter queue, each of them hidden for `hidden_s` seconds."""
         client = self._session.client("sqs")
         while True:
             with _account_errors(f"the messages of {queue_url}"):
@@ -256,7 +256,7 @@ class AwsAccount:
                 )
 
     def show_message(self, queue_url: str, message: FailedMessage) -> None:
-        """End the time for which a message is hidden."""
+        """Make a hidden message visible."""
         with _account_errors(f"a message of {queue_url}"):
             self._session.client("sqs").change_message_visibility(
                 QueueUrl=queue_url, ReceiptHandle=message.receipt, VisibilityTimeout=0

@@ -14,15 +14,15 @@ def is_of(look: Look | None, publication: Publication) -> bool:
 
 
 def describe_canary(history: Sequence[Publication], look: Look | None) -> Iterator[str]:
-    """Yield lines on the latest publication's canary, or on the one that it took back."""
+    """Yield lines on the latest publication's canary, or on the one that it withdrew."""
     latest = history[0] if history else None
     if latest is None:
         return
     if latest.withdrawn is not None:
-        taken_back = history[1].candidate if len(history) > 1 else None
-        yield f"The canary {(taken_back or '')[:12]} was taken back: {latest.withdrawn}."
+        withdrawn = history[1].candidate if len(history) > 1 else None
+        yield f"The canary {(withdrawn or '')[:12]} was withdrawn: {latest.withdrawn}."
     elif latest.terms is not None:
-        yield f"The canary is taken back by itself unless {latest.terms.describe()}."
+        yield f"The sweeper withdraws the canary if it breaks a term: {latest.terms.describe()}."
     else:
         return
     if look is None or not any(is_of(look, each) for each in history[:2]):
@@ -30,15 +30,15 @@ def describe_canary(history: Sequence[Publication], look: Look | None) -> Iterat
         return
     yield (
         f"Look {look.number} of {len(LOOK_TIMES_S)}, {cell_text(moment(look.at_s))}: "
-        f"{look.requests} requests of {look.keys} keys, {look.live_requests} of {look.live_keys}"
-        " keys with the live catalog."
+        f"{look.requests} requests of {look.keys} keys; with the live catalog {look.live_requests}"
+        f" requests of {look.live_keys} keys."
     )
     yield f"  {look.describe()}"
     match look.state:
         case "no_traffic":
             yield "  One of the catalogs served no requests, so nothing can be compared."
         case "too_few_keys":
-            yield "  Any difference between so few keys may be chance: raise the share."
+            yield "  With so few keys, any difference may be chance: raise the share."
         case "kept":
             yield "  No term is broken so far."
         case "broken":

@@ -189,7 +189,7 @@ def _row(publication: Publication) -> dict[str, str]:
         "live": short_sha(publication.live),
         "canary": f"{short_sha(candidate)} {publication.percent} %"
         if candidate
-        else ("taken back" if publication.withdrawn else ""),
+        else ("withdrawn" if publication.withdrawn else ""),
         "commit": short_commit(publication.commit or ""),
         "by": publication.by,
     }

@@ -1,4 +1,4 @@
-"""The messages at which a stack's workers of jobs failed: a list, and another try."""
+"""Lists the messages that a stack's workers of jobs failed to process, and sends them again."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from tollgate.wiring.batch_stores import read_message
 _QUEUE: Final = "BatchFailures"
 _SOURCES: Final = ("BatchQueue", "BackgroundQueue")
 _COLUMNS: Final = ("id", "workspace", "queue", "sent_at")
-# Seconds in which one command gets no message twice.
+# Seconds for which a message stays hidden, so that one command does not receive it twice.
 _HIDDEN_S: Final = 60
 _UNREADABLE: Final = BatchPlace(workspace_id="", batch_id="unreadable")
 
@@ -22,7 +22,7 @@ _UNREADABLE: Final = BatchPlace(workspace_id="", batch_id="unreadable")
 def show_dead_letters(
     stack: str, region: str | None, *, send_again: bool, style: OutputStyle
 ) -> None:
-    """List the messages of a stack, or send each to the queue from which it came."""
+    """List the failed messages of a stack, or return each to the queue from which it came."""
     try:
         account = AwsAccount(region)
         url = account.queue_url(stack, _QUEUE)
@@ -40,7 +40,7 @@ def show_dead_letters(
 
 
 def _send_again(account: AwsAccount, url: str, messages: list[FailedMessage]) -> int:
-    """Return the number of messages that were sent; others become visible again."""
+    """Send the messages, and return how many were sent; the others become visible again."""
     sent = 0
     for message in messages:
         if message.source_arn is None:

@@ -99,12 +99,12 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     "kept",
     multiple=True,
     metavar="FIGURE=PERCENT",
-    help=f"Take the catalog back if FIGURE ({', '.join(get_args(Figure))}) gets worse by more.",
+    help=f"Withdraw the catalog if FIGURE ({', '.join(get_args(Figure))}) gets worse by more.",
 )
 @click.option(
     "--false-alarms",
     metavar="PERCENT",
-    help=f"Highest chance that a catalog which keeps its terms is taken back; by default"
+    help=f"Highest chance that a catalog which keeps its terms is withdrawn; by default"
     f" {_FALSE_ALARMS:g}.",
 )
 @routing_option("--file", "Uploaded if its catalog is SHA and was never published.")
@@ -122,8 +122,8 @@ def canary(
 ) -> None:
     """Serve the catalog SHA to a share of the keys; `tollgate check` prints a file's SHA.
 
-    With --keep, the sweeper compares both catalogs, and takes SHA back if it breaks a term. Another
-    share for the same SHA keeps its terms, unless new ones are given.
+    With --keep, the sweeper compares SHA with the live catalog, and withdraws SHA if it breaks a
+    term. A new share for the same SHA keeps the terms, unless new terms are given.
     """
     given = _read_terms(kept, false_alarms)
     if given is not None and not percent:
@@ -140,7 +140,7 @@ def canary(
         terms = given or (before.terms if target == before.candidate else None)
         now = publish_canary(before, target, percent, _signature(account, file.parent), terms=terms)
         await _move(store, "catalog.canary", before, now)
-        watched = "" if terms is None else f" It is taken back by itself unless {terms.describe()}."
+        watched = "" if terms is None else f" Its terms: {terms.describe()}."
         return (
             f"{short_sha(target)} serves {percent} % of the keys, {short_sha(before.live)} the"
             f" others. {_FOLLOWED}{watched}"

@@ -9,7 +9,7 @@ from typing import Final, Literal
 MediaKind = Literal["image", "audio", "document"]
 
 PDF: Final = "application/pdf"
-# A PDF of ASCII bytes only, which `functions/api.py` sends as text; others are sent as base64.
+# A PDF with only ASCII bytes. `functions/api.py` sends such a PDF as text, and others as base64.
 ASCII_PDF: Final = f"{PDF}; charset=us-ascii"
 FORM: Final = "multipart/form-data"
 HTML: Final = "text/html"

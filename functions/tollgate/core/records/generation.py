@@ -114,9 +114,9 @@ class ReusedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ShadowTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The link of a shadow generation to the original, and the comparison of both, without text.
+    """The link from a shadow generation to its original, and the comparison of both, without text.
 
-    A judge's generation has the same link, and its verdict.
+    A judge's generation has the same link, with the judge's verdict.
     """
 
     generation_id: str
@@ -125,7 +125,7 @@ class ShadowTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None
     """The model that served the original."""
     cost_nano_usd: int
-    """The cost of the original, like the next four fields."""
+    """The original's cost. The next four fields are also figures of the original."""
     duration_ms: int
     first_token_ms: int | None
     output_tokens: int

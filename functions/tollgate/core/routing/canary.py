@@ -1,4 +1,4 @@
-"""The terms that a candidate catalog must keep, and the looks at its traffic."""
+"""The terms that a candidate catalog must keep, and the looks at the catalog's traffic."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -20,7 +20,7 @@ _NAMES: Final[Mapping[Figure, str]] = {
     "errors": "errors",
     "refusals": "refusals",
     "first_token_p95": "first token p95",
-    "cost": "cost a request",
+    "cost": "cost per request",
 }
 
 
@@ -33,18 +33,18 @@ def _look_times() -> tuple[int, ...]:
     return tuple(times)
 
 
-# Seconds after the publication, each half as long again as the one before: all looks together
-# read three times the records of the last look.
+# Seconds after the publication, each 1.5 times the one before: all looks together read three times
+# as many records as the last look.
 LOOK_TIMES_S: Final = _look_times()
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """The figures that a candidate must keep, compared with the live catalog at the same time."""
+    """The figures that a candidate must keep, compared with the live catalog's at that time."""
 
     worse_percent: Mapping[Figure, float]
     """The allowed difference: percentage points of a share, percent of a time or of a cost."""
     false_alarms_percent: float
-    """The highest probability that a candidate which keeps all terms is taken back."""
+    """The highest probability that a candidate which keeps all terms is withdrawn."""
 
     def describe(self) -> str:
         """Return the terms as a line of text."""
@@ -71,7 +71,7 @@ class Look(Struct, frozen=True, kw_only=True):
     """The result of one look at a candidate's traffic."""
 
     revision: int
-    """The publication whose candidate was looked at."""
+    """The publication whose candidate the look examined."""
     number: int
     """The number of the look, from 1."""
     at_s: int
@@ -111,7 +111,7 @@ class Look(Struct, frozen=True, kw_only=True):
         read, allowed = self.figures[self.broken], terms.worse_percent[self.broken]
         return (
             f"{_NAMES[self.broken]} {_text(self.broken, read.candidate)} against"
-            f" {_text(self.broken, read.live)}; allowed is {allowed:g} {_unit(self.broken)} more"
+            f" {_text(self.broken, read.live)}; allowed: {allowed:g} {_unit(self.broken)} more"
         )
 
 

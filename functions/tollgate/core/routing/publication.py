@@ -30,9 +30,9 @@ class Publication(Struct, frozen=True, kw_only=True):
     percent: int = 0
     """The percentage of keys that the candidate serves."""
     terms: Terms | None = None
-    """The terms by which the candidate is taken back; None if only people end its test."""
+    """The terms that the candidate must keep; None if only people end its canary."""
     withdrawn: str | None = None
-    """The term that the previous publication's candidate broke, if that made this publication."""
+    """The term whose breach by the previous candidate caused this publication, if one did."""
 
     def sha_for(self, key_id: str | None) -> str:
         """Return the sha of the catalog that serves a key; callers without a key get the live
@@ -86,7 +86,7 @@ def publish_canary(
 
 
 def withdraw_canary(before: Publication, reason: str, signature: Signature) -> Publication:
-    """Return the publication that ends a canary because of a broken term; `live` stays live."""
+    """Return the publication that ends a canary which broke a term; `live` stays live."""
     return _signed(before, signature, live=before.live, previous=before.previous, withdrawn=reason)
 
 

@@ -219,7 +219,7 @@ def is_repeatable(parsed: ParsedWork) -> bool:
     if not isinstance(parsed, ParsedCall) or not is_self_contained(parsed):
         return False
     sampling = parsed.request.sampling
-    # A temperature without a seed asks for answers that differ.
+    # With a temperature and no seed, a caller asks for answers that differ.
     return not sampling.temperature or sampling.seed is not None
 
 

@@ -1,4 +1,4 @@
-"""Tells requests that state everything that their answer depends on from requests that do not."""
+"""Decides whether a request states everything that its answer depends on."""
 
 from collections.abc import Iterator
 from itertools import chain

@@ -141,7 +141,7 @@ def _read_signature(signature: str) -> Packed | None:
 
 
 def _own_part(block: blocks.OwnBlock) -> Reasoning:
-    """Return a block that only Claude reads; the text of a compaction is for other models."""
+    """Return a block that only Claude reads; other models get the text of a compaction."""
     fields = block.model_dump()
     is_compaction = block.type == "compaction"
     text = fields.get("content") if is_compaction else None

@@ -29,7 +29,7 @@ from tollgate.ingress.shared.media import field_refusal
 
 # The content of providers never has this prefix, because base64 contains no dots.
 _SEALED: Final = "tollgate2."
-# Sealed content with the item of a provider, which releases without such items must refuse.
+# The prefix of sealed content with a provider's item, which makes earlier releases refuse the item.
 _SEALED_ITEM: Final = "tollgate3."
 # The default of `compact_threshold`, equal to the default trigger of Anthropic's compaction.
 # https://platform.claude.com/docs/en/build-with-claude/compaction (2026-11-27)

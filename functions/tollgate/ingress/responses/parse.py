@@ -98,7 +98,7 @@ def parse_response_object(
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
     taken, compacting = opened.taken, begin_compaction(opened, seal)
-    if compacting:  # The answer replaces the input, which later turns must not contain again.
+    if compacting:  # The answer replaces the input, so later turns must not contain it again.
         taken = replace(taken, items=compacting.head, stored_form=())
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))

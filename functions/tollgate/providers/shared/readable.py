@@ -112,7 +112,7 @@ def _thoughts(
     if not part.text and not is_signed:
         return
     if provenance.is_compaction and part.text:
-        # Claude's summary stands for messages that the client may no longer send.
+        # Claude's summary replaces messages that the client may no longer send.
         yield Text(text=part.text)
     elif readership.unsigned == "any" and part.text:
         # The endpoint accepts plain text only, so the provenance is dropped.

@@ -20,7 +20,7 @@ def is_drawn(shadow: ShadowSection, route: str, draw_key_hash: str) -> bool:
 
 
 def without_order(preferences: RoutingPreferences) -> RoutingPreferences:
-    """Return the preferences of a caller that also hold for a shadow: those on where prompts go."""
+    """Return a caller's preferences on where prompts go, which also apply to a shadow."""
     return RoutingPreferences(
         only=preferences.only,
         ignore=preferences.ignore,

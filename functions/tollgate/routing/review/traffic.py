@@ -99,8 +99,8 @@ _REQUESTS: Final = msgspec.json.Decoder(RecordedRequest)
 
 
 def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
-    """Yield the generations in a JSONL file, without those of which only the bill is left; raise
-    BadTraffic for an invalid line.
+    """Yield the generations in a JSONL file, except expired ones with only a bill; raise BadTraffic
+    for an invalid line.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():

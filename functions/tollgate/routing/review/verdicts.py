@@ -26,7 +26,7 @@ from tollgate.routing.planning.shadows import is_drawn, without_order
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
-# The work of the endpoints that batches have.
+# Kinds of work that batches can run.
 _BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
@@ -122,8 +122,8 @@ class ReplayPlanner:
     def shadow_cost(self, request: RecordedRequest) -> tuple[str, int] | None:
         """Return the route whose shadow would get a request, and the cost of the shadow's answer.
 
-        Returns None if no shadow would. The shadow is assumed to answer with as many tokens, and
-        the key to store content, which records do not tell.
+        Returns None if no shadow would. Records do not show how long the shadow's answer would be
+        or whether the key stores content: it is assumed to do so, and the lengths to be equal.
         """
         trace = request.trace
         route = self._planner.route_of(trace.requested_model)
@@ -152,7 +152,7 @@ class ReplayPlanner:
     def _batch_prices(self, request: RecordedRequest, first: Attempt) -> PriceSchedule | None:
         """Return the prices of an endpoint's batches; None if the gateway would run the request.
 
-        Files, limited sessions and guardrails of a key are not in the record.
+        The result ignores files, limited sessions and guardrails of a key, which are not recorded.
         """
         trace = request.trace
         own_policy = trace.preferences is not None and trace.preferences.prompt_policy

@@ -74,7 +74,7 @@ class PublicationItem(AnyItem):
     PREVIOUS: Final = "prev"  # S: sha that was live before (optional)
     CANDIDATE: Final = "cand"  # S: sha of the candidate (optional)
     TERMS: Final = "terms"  # S: the candidate's Terms as JSON (optional)
-    WITHDRAWN: Final = "broke"  # S: the term that the previous candidate broke (optional)
+    WITHDRAWN: Final = "broke"  # S: the term that the withdrawn candidate broke (optional)
 
 
 class CanaryLookItem(AnyItem):

@@ -151,7 +151,7 @@ class DynamoJobStore(Generic[AnyJob]):
         return {BatchItem.DELETE_AT: number(int(self._clock.now_s()) + job.kept_s)}
 
     def _events(self, job: AnyJob) -> Iterator[Item]:
-        """Yield the item from which webhooks learn the end of a job, if they are to learn it."""
+        """Yield the item that announces the end of a job to webhooks, if its kind has an event."""
         if job.event_type is None:
             return
         at_ms = int(self._clock.now_s() * 1_000)

@@ -39,7 +39,7 @@ def key_hold(
 ) -> ConditionalUpdate:
     """Build the write that sets a key's hold and counts the request and its tokens.
 
-    Of the `:places` holds, those under the aliases `#p0`, `#p1`… take no place.
+    The holds under the aliases `#p0`, `#p1`… take none of the `:places`.
 
     The write also removes `stale_buckets` old buckets, under the aliases `#s0`, `#s1`….
 
@@ -48,8 +48,8 @@ def key_hold(
     `:ts` are the tier's interval and slack, `:tb` is the tier's budget, `:tl` is the key's own
     limit, and `:tn` is the amount of the key's own limit that must remain.
 
-    The write adds `:c0` to the counter `#c0` of a quota, which has at most `:r0`; `#q` keeps what
-    it added.
+    The write adds `:c0` to the counter `#c0` of a quota if the counter is at most `:r0`. `#q` is
+    the note of the amounts added.
 
     GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
     full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of the two
@@ -124,9 +124,9 @@ def key_top_up(budget: tuple[int, TierForm] | None = None, counters: int = 0) ->
 
 
 def key_settle(counters: int = 0) -> ConditionalUpdate:
-    """Build the write that replaces a hold by its cost, and gives `:c0` back to the counter `#c0`.
+    """Build the write that replaces a hold by its cost, and takes `:c0` off the counter `#c0`.
 
-    The write fails if the hold has added to counters (`#q`), and the caller knows of none.
+    The write fails if the hold has added to counters (`#q`) of which the caller does not know.
     """
     return ConditionalUpdate(
         f"SET {_KEY_GIVE_BACK}, us = us + :c{_count('-', range(counters))} REMOVE h.#h"

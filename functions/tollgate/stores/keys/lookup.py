@@ -144,7 +144,7 @@ class DynamoKeyDirectory:
     async def _read_playground(self, row: Item, sent_s: float) -> _Cached:
         """Return the principal of the secret that opened a playground, with the playground's role.
 
-        The result is cached no longer than the opener's own, which may be older.
+        The result is cached no longer than that of the opening secret, which may be older.
         """
         digest, ends_s = read_opener(row)
         opener = await self._find_entry(digest)
@@ -216,7 +216,7 @@ class DynamoKeyDirectory:
             _log.warning("a use of key %s was not recorded: %s", principal.key_id, unavailable)
 
     async def note_address(self, principal: Principal, address: str | None) -> None:
-        """Record the address of a use, if the key stores it, at most every ten minutes."""
+        """Record the caller's address, at most every ten minutes, if the key stores addresses."""
         if principal.kept_address is None or address is None:
             return
         now_s = self._clock.monotonic_s()

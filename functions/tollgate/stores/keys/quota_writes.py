@@ -1,7 +1,7 @@
 """The part of a write to a key's state that counts the key's quotas.
 
-A hold's write notes what it adds to counters under the hold's id. So a process that did not place
-the hold, such as the sweeper, can settle it.
+A hold's write notes the amounts that it adds to counters, under the hold's id. So a process that
+did not place the hold, such as the sweeper, can settle the hold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class QuotaPart(Struct, frozen=True):
 
 
 def hold_part(take: QuotaTake, hold_id: str, *, added: Sequence[int] | None = None) -> QuotaPart:
-    """Return the part of the write that places a hold, or that adds to it what `added` states."""
+    """Return the part of the write that places a hold, or that increases it by `added`."""
     if not take.holds:
         return QuotaPart()
     values: dict[str, AttributeValue] = {
@@ -44,7 +44,7 @@ def hold_part(take: QuotaTake, hold_id: str, *, added: Sequence[int] | None = No
 
 
 def settle_part(taken: Mapping[str, int], use: QuotaUse, hold_id: str) -> QuotaPart:
-    """Return the part of the write that settles what a hold has added to counters."""
+    """Return the part of a settlement that corrects the counters to which a hold has added."""
     values = {
         f":c{index}": number(use.unused(name, amount))
         for index, (name, amount) in enumerate(taken.items())
@@ -55,15 +55,15 @@ def settle_part(taken: Mapping[str, int], use: QuotaUse, hold_id: str) -> QuotaP
 
 
 def read_taken(item: Item | None, hold_id: str) -> dict[str, int]:
-    """Return what a hold has added to the counters of a stored state."""
+    """Return the amounts that a hold has added to the counters of a stored state."""
     name = _taken_by(hold_id)
     return {} if item is None or name not in item else dict(read_numbers_by_name(item, name))
 
 
 def stale_names(item: Item, second: int) -> tuple[str, ...]:
-    """Return the counters that are no longer in use, and notes of holds that are gone.
+    """Return the counters that are no longer in use, and the notes of holds that are gone.
 
-    The release before this one settles a hold without its note.
+    The release before this one settles a hold without removing the hold's note.
     """
     holds = item[HoldingItem.HOLDS]["M"]
     notes = sorted(

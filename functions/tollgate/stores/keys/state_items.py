@@ -42,7 +42,7 @@ RATE_NAMES: Final = (
 
 @reads_an_item
 def read_key_state(item: Item, now_us: int | None = None) -> KeyState:
-    """Decode the state of a key or a level; `now_us` tells which holds take no place."""
+    """Decode the state of a key or a level; `now_us` decides which holds take no place."""
     state = KeyState(
         enabled=read_number(item, KeyStateItem.ENABLED) == 1,
         expires_s=read_number(item, KeyStateItem.EXPIRES),
@@ -129,7 +129,7 @@ def changes_state(old: KeySettings, new: KeySettings) -> bool:
     return (
         encode_plain_settings(old) != encode_plain_settings(new)
         or encode_limits(old) != encode_limits(new)
-        # The state has the address that is no longer stored.
+        # The key's state contains the address, which must then be deleted.
         or (old.keep_address is not None and new.keep_address is None)
     )
 

@@ -295,7 +295,7 @@ class KeyStates:
 
         `unused_tokens` are returned to the hold's minute; the number is negative if more tokens
         were used than held. `unused_requests` are returned to a session. The counters of quotas
-        get back what `use` leaves. A settled hold is ignored.
+        are reduced by what `use` did not need. A settled hold is ignored.
         """
         if owner.level == "session":
             await self._sessions.settle(

@@ -80,9 +80,9 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     hold_ids: tuple[str, ...] = ()
     """Ids of the generations that the amount is held for, oldest first."""
     counters: Mapping[str, int] = field(default_factory=dict)
-    """Used and held part of each quota's windows, by the names of the counters."""
+    """Spent and held amount of each quota in each window, by the names of the counters."""
     read_s: int = 0
-    """Unix second at which the key was read, in whose windows its limits count."""
+    """Unix second at which the key was read, which decides the current windows of its limits."""
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
     last_address: str | None = None

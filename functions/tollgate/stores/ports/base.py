@@ -205,7 +205,7 @@ class KeyDirectory(Protocol):
         """Record the use of a key by a request without a hold, at most once a minute."""
 
     async def note_address(self, principal: Principal, address: str | None) -> None:
-        """Record the address of a use, if the key stores it, at most every ten minutes."""
+        """Record the caller's address, at most every ten minutes, if the key stores addresses."""
 
 
 class CooldownStore(Protocol):

@@ -239,7 +239,7 @@ class DynamoActivityStore:
     async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
         """Return the activity on an open day, recomputed at most once a minute.
 
-        A day without records is counted at each call, so that a first request is seen at once.
+        A day without records is recomputed at each call, so that its first request counts at once.
         """
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()

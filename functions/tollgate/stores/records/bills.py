@@ -24,7 +24,7 @@ from tollgate.stores.aws.record_items import BillsItem
 from tollgate.stores.rules.bills import bill_of
 from tollgate.stores.rules.periods import day_name
 
-# Records live for at least this time, so bills of younger generations are never looked for.
+# Records live for at least this time, so no bills of younger generations are read.
 _RECORDS_LIVE_DAYS: Final = 30
 _BILLS_AT_ONCE: Final = 250
 # DynamoDB stores at most 400 KB in an item.
@@ -53,8 +53,8 @@ class DynamoBillStore:
         self._clock = clock
 
     async def put(self, records: Sequence[GenerationRecord]) -> None:
-        """Write the bills of consecutive records of one workspace and day; writing again replaces
-        them.
+        """Write the bills of consecutive records of one workspace and day, replacing those that an
+        earlier call wrote.
         """
         for start in range(0, len(records), _BILLS_AT_ONCE):
             for item in self._items(records[start : start + _BILLS_AT_ONCE]):
@@ -79,7 +79,7 @@ class DynamoBillStore:
 
     async def find(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
         """Return the bill of a generation; None if none is stored, or if the record still lives."""
-        # The sort key of an item is that of its first bill, so that this is the last item that may
+        # An item has the sort key of its first bill, so only the last item up to this sort key can
         # contain the generation.
         found = await self._newest(workspace_id, generation_id, _sort(generation_id))
         return next((bill for bill in found.bills if bill.id == generation_id), None)

@@ -1,11 +1,11 @@
 """Decides whether a candidate catalog breaks its terms.
 
-The hash of its id alone decides which catalog serves a key, so keys are assigned at random, and the
-test is a permutation test over keys. If the candidate kept its terms exactly, any other choice of
-as many keys would have been as likely to show the observed difference. Nothing is assumed about
-the traffic of a key, which may be large, bursty or always wrong. What a key did on the day before
-is subtracted from its figures: it is the same whichever keys are chosen, and it removes most of the
-difference between keys.
+The hash of a key's id alone decides which catalog serves the key, so keys are assigned at random,
+and the test is a permutation test over keys. If the candidate keeps its terms exactly, any other
+choice of as many keys is as likely to show the observed difference. The test assumes
+nothing about the traffic of a key, which may be large, bursty or always wrong. Each key's figures
+on the day before are subtracted from its figures during the canary. The subtracted figures do not
+depend on the choice of keys, and the subtraction removes most of the difference between keys.
 
 Looks are at fixed times, so their number is bounded. Each look may raise a false alarm with an
 equal part of the stated rate, divided among the terms; the sum of these parts is the stated rate.
@@ -23,21 +23,21 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.canary import LOOK_TIMES_S, Figure, FigureRead, Look, LookState, Terms
 from tollgate.core.routing.publication import Publication
 
-# Every instance follows a publication within 30 s, so the minute after it is not looked at.
+# Every instance follows a publication within 30 s, so looks skip the minute after the publication.
 SETTLES_S: Final = 60
 BEFORE_S: Final = DAY_S
-# Shuffles per look: the part of the rate that a look has, times the shuffles, is at least this.
+# Lowest product of the number of shuffles and the rate of false alarms of one look and term.
 _SHUFFLES_AT_RATE: Final = 4
-# Ways to choose the candidate's keys, times the rate; with fewer, no difference raises an alarm.
+# Lowest product of the number of choices of keys and that rate at which an alarm is possible.
 _CHOICES_AT_RATE: Final = 2
 _P95: Final = 0.95
-# Requests on the day before from which a key's own figures count more than those of all keys.
+# From this number of requests on the day before, a key's own figures outweigh those of all keys.
 _USUAL_COUNT: Final = 20
 _NANO: Final = 1_000_000_000
 
 
 class Traffic(Struct, kw_only=True):
-    """Requests of one key in a time."""
+    """The requests of one key in a period."""
 
     requests: int = 0
     answers: int = 0
@@ -66,20 +66,20 @@ class CanaryKey(Struct, frozen=True, kw_only=True):
 
     on_candidate: bool
     before: Traffic
-    """On the day before the publication, whichever catalogs served it."""
+    """Traffic on the day before the publication, by whichever catalogs it was served."""
     since: Traffic
-    """Since the publication, from the key's catalog."""
+    """Traffic since the publication, by the key's catalog."""
 
 
 class _Sum(Struct, frozen=True):
-    """The part of a key in a figure: `total` of something over `count` requests."""
+    """A key's part of a figure: the sum of a quantity over `count` requests."""
 
     total: float
     count: int
 
 
 def due_look(publication: Publication, now_s: float) -> int | None:
-    """Return the number of the latest look that is due; None without terms or before the first."""
+    """Return the number of the latest look that is due; None without terms or a due look."""
     if publication.terms is None or publication.candidate is None:
         return None
     elapsed_s = now_s - publication.moved_s
@@ -89,10 +89,10 @@ def due_look(publication: Publication, now_s: float) -> int | None:
 def group_by_key(
     records: Iterable[GenerationRecord], publication: Publication, into: dict[str, CanaryKey]
 ) -> None:
-    """Add requests to the traffic of their keys, unless another catalog than the key's served them.
+    """Add requests to the traffic of their keys, except those that another catalog served.
 
-    Answers reused from the cache are left out, because a new catalog begins with an empty cache;
-    so are shadows, which nobody receives.
+    Answers from the cache are left out, because a new catalog begins with an empty cache. Shadow
+    generations are left out, because no caller receives them.
     """
     for record in records:
         sha = publication.sha_for(record.key_id)
@@ -155,9 +155,9 @@ def look_at(
 
 
 def _subtract_before(figure: Figure, worse_percent: float, keys: Sequence[CanaryKey]) -> list[_Sum]:
-    """Return each key's part of a figure, minus its part on the day before; the candidate's first.
+    """Return each key's part of a figure, minus its part on the day before.
 
-    The difference that the terms allow is taken off the candidate's keys.
+    The candidate's keys come first, and their parts are reduced by what the terms allow.
     """
     allowed = worse_percent / 100
     factor = 1 + allowed if figure in ("first_token_p95", "cost") else 1.0
@@ -176,7 +176,7 @@ def _subtract_before(figure: Figure, worse_percent: float, keys: Sequence[Canary
 
 
 def _slow_limit(keys: Sequence[CanaryKey], factor: float) -> float:
-    """Return the 95th percentile of first tokens on the day before, or else of all since then."""
+    """Return the 95th percentile of first-token times on the day before, or else since then."""
     before = [ms for key in keys for ms in key.before.first_token_ms]
     return _quantile(before) or _quantile(
         [
@@ -188,10 +188,10 @@ def _slow_limit(keys: Sequence[CanaryKey], factor: float) -> float:
 
 
 def _chance(sums: Sequence[_Sum], tried: int, draws: SeededDraws, *, rate: float) -> float | None:
-    """Return the probability of the difference of the first `tried` keys among random choices.
+    """Return the share of random choices of keys that differ as much as the first `tried` keys.
 
-    The shuffles end as soon as the probability exceeds `rate` for certain. None if these keys are
-    not worse, or one of the catalogs served nothing.
+    The shuffles end as soon as this probability certainly exceeds `rate`. None if these keys are
+    not worse, or if one of the catalogs served nothing.
     """
     total, count = sum(part.total for part in sums), sum(part.count for part in sums)
     seen = _difference(sums[:tried], total, count)
@@ -200,7 +200,7 @@ def _chance(sums: Sequence[_Sum], tried: int, draws: SeededDraws, *, rate: float
     as_large, shuffles = 1, ceil(_SHUFFLES_AT_RATE / rate)
     for number in range(1, shuffles + 1):
         drawn = _difference(draws.choose(sums, tried), total, count)
-        # A draw without a difference counts against the alarm, like one as large.
+        # A draw without a difference counts against the alarm, like a draw with a large one.
         as_large += drawn is None or drawn >= seen - abs(seen) * 1e-9
         if as_large > rate * (shuffles + 1):
             return as_large / (number + 1)

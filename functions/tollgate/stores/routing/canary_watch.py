@@ -1,7 +1,7 @@
-"""Takes a candidate catalog back if its traffic breaks its terms.
+"""Withdraws a candidate catalog if the catalog's traffic breaks its terms.
 
-A look is stored before the pointer moves, and only if it is later than the stored one. So of two
-sweepers one decides, and a sweeper that dies between the two writes has decided for the next one.
+A look is stored before the pointer moves, and only if it is later than the stored look. So only one
+of two sweepers decides. If a sweeper dies between the two writes, the next one moves the pointer.
 """
 
 import logging
@@ -33,8 +33,8 @@ from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
 _log = logging.getLogger(__name__)
 
-# The latest records that a look reads before and since the publication, divided among the
-# workspaces, so that a sweep ends in time.
+# Maximum number of records that a look reads from before the publication, and again from after it,
+# divided among the workspaces, so that a sweep ends in time.
 _RECORDS_MAX: Final = 100_000
 _PAGE_MAX: Final = 1_000
 
@@ -60,8 +60,8 @@ class CanaryWatch:
     async def run(self) -> Look | None:
         """Carry out the look that is due, and return it; None if none is due.
 
-        Raises LedgerError(service_unavailable) if the store is unavailable; the next run repeats
-        what is missing.
+        Raises LedgerError(service_unavailable) if the store is unavailable; the next run completes
+        the work.
         """
         publication = await self._publications.publication()
         if publication is None or publication.terms is None:

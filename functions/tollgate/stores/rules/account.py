@@ -146,7 +146,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
     rate: RateState
     tokens_per_minute: int = UNLIMITED
     waiting: tuple[str, ...] = ()
-    """Ids of holds that take no place, if the others have to be counted exactly."""
+    """Ids of holds that take no place; empty unless the state is full without this rule."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Used part of each quota, by counter name; an absent counter is unused."""
 

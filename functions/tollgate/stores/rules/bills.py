@@ -8,8 +8,8 @@ from tollgate.core.records.generation import GenerationRecord, RoutingTrace
 def bill_of(record: GenerationRecord) -> GenerationRecord:
     """Return a record with only what explains its cost.
 
-    Fields are named one by one, so that a new field is not kept longer than the record unless it is
-    added here. What callers said about a person and what providers answered are left out.
+    Fields are named one by one, so that a bill gets a new field only if it is added here. What
+    callers said about a person and the texts of providers are left out.
     """
     trace = record.trace
     return GenerationRecord(

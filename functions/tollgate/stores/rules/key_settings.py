@@ -185,12 +185,12 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         str | None,
         KeyOption(
             option="quotas",
-            text="Requests, tokens or USD per second, minute, hour, day, week or month, of all "
-            "models or of a glob, separated by commas: requests/hour=500,usd/day=5@anthropic/*.",
+            text="Requests, tokens or USD per second, minute, hour, day, week or month, for all "
+            "models or those of a glob; comma-separated: requests/hour=500,usd/day=5@anthropic/*.",
             length_max=QUOTAS_LENGTH_MAX,
         ),
     ] = None
-    """Limits per window, which count from the window in which they are set."""
+    """Limits per window, which count from the moment at which they are set."""
     warn_at: Annotated[
         int | None,
         KeyOption(
@@ -285,8 +285,8 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         KeptAddress | None,
         KeyOption(
             option="keep-address",
-            text="Network address to store, which is personal data: that of the last use (last), "
-            "written at most every ten minutes. Unset, no address is stored.",
+            text="With `last`, each process stores the network address of a use, which is personal "
+            "data, at most every ten minutes. If unset, no address is stored.",
         ),
     ] = None
 
@@ -305,7 +305,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         KeyOption(
             option="guardrails",
             text="Guardrails of routing.yaml that also judge these requests, separated by commas. "
-            "Without one that is named here, requests are refused.",
+            "If the catalog lacks one of them, requests are refused.",
             length_max=GUARDRAILS_LENGTH_MAX,
         ),
     ] = None

@@ -1,7 +1,7 @@
-"""Pure rules for the quotas of a key, which its state counts in the same write as all its limits.
+"""Pure rules for the quotas of a key, which the write that checks the key's other limits counts.
 
-Unlike the buckets of other limits, a counter has the used part, spent and held, so a changed limit
-changes no counter. The limits come with the caller's key and are not stored in the state.
+Unlike the buckets of other limits, a counter states what is used (spent and held), so a changed
+limit changes no counter. The limits come with the caller's key and are not stored in the state.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.rules.account import UNLIMITED
 
 COUNTER_PREFIX: Final = "c_"
-# How long a counter outlives its window at most, for clocks that differ and for late settlements.
+# Longest time that a counter outlives its window, because clocks differ and settlements are late.
 _GRACE_S: Final = 3_600
 
 
@@ -34,7 +34,7 @@ class QuotaRequest(Struct, frozen=True, kw_only=True):
     amount_nano_usd: int = 0
     tokens: int = 0
     covered: bool = False
-    """True if the whole amount must fit; otherwise anything must be left."""
+    """True if the whole amount must be left; otherwise, any amount must be."""
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class QuotaRequest(Struct, frozen=True, kw_only=True):
         )
 
     def taken(self, quota: Quota) -> int:
-        """Return what a hold adds to the counter of a quota."""
+        """Return the amount that a hold adds to the counter of a quota."""
         return {"requests": 1, "tokens": self.tokens, "usd": self.amount_nano_usd}[quota.unit]
 
     def used_max(self, quota: Quota) -> int:
@@ -66,7 +66,7 @@ class QuotaRequest(Struct, frozen=True, kw_only=True):
 
 
 class QuotaTake(Struct, frozen=True, kw_only=True):
-    """The quotas that a hold's write counts, and the models that it leaves out."""
+    """The quotas that a hold's write counts, and the models that the hold leaves out."""
 
     holds: tuple[QuotaHold, ...] = ()
     used_max: tuple[int, ...] = ()
@@ -78,7 +78,7 @@ class QuotaTake(Struct, frozen=True, kw_only=True):
 def quota_step(
     counters: Mapping[str, int], request: QuotaRequest, owner: LimitOwner, hold_id: str
 ) -> QuotaTake | GatewayError:
-    """Return what the next write counts, or the refusal if no model of the plan may be tried."""
+    """Return the quotas that the next write counts, or the refusal if every model is closed."""
     second = created_s(hold_id)
     full = [
         quota
@@ -107,12 +107,12 @@ def quota_step(
 
 
 def top_up_amounts(holds: Sequence[QuotaHold], more_nano_usd: int) -> list[int]:
-    """Return what a top-up adds to the counter of each quota."""
+    """Return the amounts that a top-up adds to the counter of each quota."""
     return [more_nano_usd if each.quota.unit == "usd" else 0 for each in holds]
 
 
 def topped_up(holds: Sequence[QuotaHold], more_nano_usd: int) -> tuple[QuotaHold, ...]:
-    """Return what the quotas count for a hold after a top-up."""
+    """Return the parts of a hold that its quotas count after a top-up."""
     amounts = top_up_amounts(holds, more_nano_usd)
     return tuple(
         replace(each, taken=each.taken + more) for each, more in zip(holds, amounts, strict=True)
@@ -151,7 +151,7 @@ class QuotaUse(Struct, frozen=True, kw_only=True):
     """The model that answered; None if it is unknown, so that every quota of the hold counts."""
 
     def unused(self, name: str, taken: int) -> int:
-        """Return what a counter gets back, which is negative if more was used than held."""
+        """Return the unused amount, which is negative if more was used than held."""
         counter = parse_counter(name)
         if self.model is not None and not counter.quota.covers(self.model):
             return taken
@@ -171,7 +171,7 @@ def use_of(record: GenerationRecord) -> QuotaUse:
 
 
 class Counter(Struct, frozen=True):
-    """A counter's quota, whose limit its name does not state, and the start of its window."""
+    """The quota of a counter (without its limit), and the start of the counter's window."""
 
     quota: Quota
     begins_s: int

@@ -91,9 +91,9 @@ class SweepReport(Struct, frozen=True, kw_only=True):
 
 
 def without_waiting(state: KeyState, hold_ids: Iterable[str], now_s: float) -> KeyState:
-    """Return a full state whose holds of submissions to providers take no place.
+    """Return a full state in which holds of submissions to providers take no place.
 
-    Those holds are older than the process of any request may be.
+    Such holds are those that are older than the process of any request may be.
     """
     if not state.concurrency <= state.holds < HOLDS_MAX:
         return state

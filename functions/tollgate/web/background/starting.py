@@ -91,8 +91,8 @@ def _check(call: Call) -> tuple[ParsedCall, int]:
     """Return the parsed request and the days for which its response is stored."""
     parsed, days = call.parsed, call.principal.response_days
     if call.principal.role == PLAYGROUND:
-        # Its worker would act for the key, whose source is not the playground.
-        raise permission_denied("A playground secret starts no background responses.")
+        # The response's worker would act for the key, so the source would not be the playground.
+        raise permission_denied("A playground secret cannot start background responses.")
     if days is None:
         message = f"needs stored responses, and this key stores none: {ENABLE_STORAGE}"
         raise field_refusal("background", message)

@@ -1,4 +1,4 @@
-"""The endpoints of the streaming application by path, some of which are imported at first use."""
+"""The endpoints of the streaming application by path; some are imported at first use."""
 
 from collections.abc import Mapping
 

@@ -242,7 +242,7 @@ class QuotaObject(BaseModel):
 
     unit: QuotaUnit
     per: QuotaWindow
-    models: str | None = Field(description="glob of the models that count; null for all")
+    models: str | None = Field(description="glob of the models whose requests count; null for all")
     limit: int | Usd
     used: int | Usd = Field(description="spent and held")
     resets_at: datetime
@@ -291,8 +291,8 @@ class KeyObject(BaseModel):
     labels: dict[str, str]
     last_used_at: datetime | None
     last_address: str | None = Field(
-        description="network address of a recent use, at most ten minutes older than the last use "
-        "of a busy key; null unless `keep_address` is `last`"
+        description="network address of the last use, or of one at most ten minutes earlier; "
+        "null unless `keep_address` is `last`"
     )
     last_address_at: datetime | None
     old_secret: OldSecretObject | None

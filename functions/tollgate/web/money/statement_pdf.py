@@ -24,7 +24,7 @@ from tollgate.web.money.statement_tables import (
     statement_title,
 )
 
-# A4 across, in points.
+# A4 in landscape, in points.
 _WIDTH: Final = 842
 _HEIGHT: Final = 595
 _MARGIN: Final = 36
@@ -63,7 +63,7 @@ def _balance_table(statement: Statement) -> Iterator[str]:
 
 
 def _usage_table(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> Iterator[str]:
-    """Yield the aligned lines of a table, from its head; a long name continues on further lines."""
+    """Yield the aligned lines of a table, with the head first; a long name takes several lines."""
     table = [
         (tuple(map(_ascii, row_names)), row_figures)
         for row_names, row_figures in ((GROUPS, FIGURES), *rows)
@@ -96,7 +96,7 @@ def _ascii(text: str) -> str:
 
 
 def _pages(intro: list[str], head: Sequence[str], lines: Sequence[str]) -> list[list[str]]:
-    """Divide the lines into pages; each page with lines of the table begins with its head."""
+    """Divide the lines into pages; each page with lines of a table begins with the table's head."""
     pages: list[list[str]] = [[*intro, *head]]
     for line in lines:
         if len(pages[-1]) >= _PAGE_LINES:

@@ -40,7 +40,7 @@ def statement_remarks(statement: Statement) -> list[str]:
     if statement.missing_days:
         remarks.append(f"No figures are available for {', '.join(statement.missing_days)}.")
     if statement.summed:
-        remarks.append(f"Too many lines: summed over {', '.join(statement.summed)}.")
+        remarks.append(f"Too many lines, so they are summed over {', '.join(statement.summed)}.")
     return remarks
 
 

@@ -16,7 +16,7 @@ class PlaygroundReply(BaseModel):
 
 
 class ClosedPlaygroundReply(BaseModel):
-    """The end of a playground secret."""
+    """The confirmation that a playground secret has ended."""
 
     closed: bool = True
 
@@ -27,10 +27,10 @@ def playground_routes(services: Services) -> APIRouter:
 
     @router.post("/playground", status_code=201)
     async def open_playground(request: Request, principal: Caller, by: By) -> PlaygroundReply:
-        """Open a playground: a secret that generates answers for 15 minutes, and nothing else.
+        """Open a playground: return a secret that only generates answers, for 15 minutes.
 
-        The caller's key pays, with all of its limits, and records have `playground` as their
-        source. The secret ends with the session or key of the caller.
+        The caller's key pays, within all of its limits, and records have the source
+        `playground`. The secret ends with the session or key of the caller.
         """
         opened = await services.playgrounds.open(
             presented_secret(request.headers), principal, by=by

@@ -55,7 +55,7 @@ def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) ->
 def _explain_age(record: GenerationRecord) -> Iterator[str]:
     """Yield a remark if only the bill is left."""
     if record.is_bill:
-        yield "the record has expired, the bill is kept"
+        yield "the record has expired; this is the bill"
 
 
 def _explain_attempts(record: GenerationRecord) -> Iterator[str]:

@@ -105,7 +105,7 @@ class ReusedAnswerObject(BaseModel):
 
 
 class ShadowObject(BaseModel):
-    """The original that a shadow generation, or its judge, is compared with."""
+    """The original of a shadow generation or of its judge, and the comparison of both answers."""
 
     generation_id: str
     route: str
@@ -117,7 +117,7 @@ class ShadowObject(BaseModel):
     refused: bool
     shadow_refused: bool
     tool_calls: str | None = Field(
-        description="same or different tools and arguments; null if neither called any"
+        description="whether both called the same tools with equal arguments; null if neither did"
     )
     judges: bool = Field(description="whether this is the generation of the judge")
     preferred: str | None = Field(description="the judge's verdict: original, shadow or neither")

@@ -206,7 +206,7 @@ async def _listed_key_id(
 ) -> str | None:
     """Return the id of the key whose generations are listed; None for all keys.
 
-    An inference key lists itself: without a member, `own` would select every key of the workspace.
+    For a key without a member, `own` would select every key, so an inference key lists only itself.
     """
     if principal.role != "inference":
         return await services.find_key_id(key, own)

@@ -216,7 +216,7 @@ class GenerationObject(BaseModel):
         description="unknown fields that were passed unchanged to or from the provider"
     )
     bill_only: bool = Field(
-        description="the record has expired: fields that do not explain the cost are empty"
+        description="whether the record has expired: fields that are not part of its bill are empty"
     )
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")

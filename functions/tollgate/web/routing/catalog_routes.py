@@ -21,8 +21,8 @@ class PublicationObject(BaseModel):
     candidate: str | None = Field(description="sha of the catalog tested on a share of the keys")
     percent: int = Field(description="share of keys that the candidate serves")
     withdrawn: str | None = Field(
-        description="term that the candidate of the revision before broke, so that the gateway"
-        " ended its test; shown to keys of the operator's workspace"
+        description="term whose breach made the gateway withdraw the previous revision's candidate;"
+        " shown to keys of the operator's workspace"
     )
     published_at: datetime
     published_by: str | None = Field(description="shown to keys of the operator's workspace")

@@ -1,4 +1,4 @@
-"""The JSON form of what a request's tools, guardrails, cache, shadow and preset add to its plan."""
+"""The JSON form of the tools, guardrails, cache, shadow and preset of an explained request."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Self
@@ -124,7 +124,7 @@ class ExplainedCache(BaseModel):
 
 
 class ExplainedShadow(BaseModel):
-    """The route's shadow: a model whose answers are compared, and neither delivered nor charged."""
+    """The route's shadow: a model whose answers are compared, but not delivered or charged."""
 
     model: str
     share: int = Field(description="percent of the route's requests")
@@ -144,7 +144,7 @@ class ExplainedShadow(BaseModel):
         if principal.content_days is None:
             unused = "the key has no content_days"
         elif trace.rounds is not None or not _CAN_BE_SHADOWED()(parsed):
-            unused = "the request has more than a prompt and one answer"
+            unused = "the request is not one plain prompt for one answer"
         elif not is_drawn(section, trace.route, trace.draw_key_hash):
             unused = "not drawn"
         return cls(model=section.model, share=section.share, judge=section.judge, unused=unused)

@@ -47,7 +47,7 @@ class TracingLedger(LineLedger):
 
     @override
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Settle with the comparison in the record; the payer pays like any caller."""
+        """Settle with the comparison in the record; the shadow's key pays as any other key does."""
         return await self._billed_by.settle(hold, replace(record, shadow=self._trace(record)))
 
 
@@ -90,7 +90,7 @@ def _is_refused(record: GenerationRecord, parts: Sequence[Part]) -> bool:
 
 
 def _calls(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the arguments of each tool call, with equal JSON in equal text."""
+    """Yield the name and the arguments of each tool call, with equal JSON as equal text."""
     for part in parts:
         if isinstance(part, ToolCall):
             yield part.name, part.arguments if part.is_text else _canonical(part.arguments)
@@ -104,7 +104,7 @@ def _canonical(arguments: str) -> str:
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """The request to a judge, and the answer that stands first in it."""
+    """The request to a judge, and which of the answers comes first in it."""
 
     request: GenerationRequest
     shadow_first: bool
@@ -145,7 +145,7 @@ class Question(Struct, frozen=True, kw_only=True):
         )
 
     def read(self, parts: Sequence[Part]) -> Preferred | None:
-        """Return the verdict that an answer of the judge begins with; None if it has none."""
+        """Return the verdict with which a judge's answer begins; None if there is none."""
         words = _shown(parts).split()
         word = words[0].strip(".,:;!*`\"'").lower() if words else ""
         if word == "tie":

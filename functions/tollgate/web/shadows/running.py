@@ -1,4 +1,4 @@
-"""The worker of shadow runs, which calls the other model at most once for each request."""
+"""The worker of shadow runs, which calls the shadow model at most once for each request."""
 
 import asyncio
 import logging
@@ -82,14 +82,14 @@ class _Original(Struct, frozen=True, kw_only=True):
 
 
 class _Comparison(Struct, frozen=True, kw_only=True):
-    """A generation that is not for a caller: its call, and the trace for its record."""
+    """A generation that no caller gets: its call, and the trace for its record."""
 
     call: Call
     trace: Callable[[GenerationRecord, Sequence[Part]], ShadowTrace]
 
 
 class ShadowWorker:
-    """Runs shadow runs; a run that fails is not repeated."""
+    """Carries out shadow runs; a run that fails is not repeated."""
 
     def __init__(self, services: ShadowWorkerServices) -> None:
         self._services = services
@@ -98,9 +98,9 @@ class ShadowWorker:
         """The number of runs that this worker has claimed."""
 
     async def work(self, place: BatchPlace, deadline: Deadline) -> float | None:
-        """Run a shadow run unless another worker has claimed it.
+        """Carry out a shadow run unless another worker has claimed it.
 
-        Returns the seconds after which more can be done; None if the run has ended.
+        Returns the seconds to wait before the next attempt; None if the run has ended.
         """
         store, now_s = self._services.store, self._services.clock.now_s()
         run = await store.get(place)
@@ -165,7 +165,7 @@ class ShadowWorker:
         )
 
     async def _find_original(self, run: ShadowRun) -> _Original | None:
-        """Return the original of a run; None if its content may not be read, or no longer."""
+        """Return the original of a run; None if its content may not or can no longer be read."""
         services, workspace_id = self._services, run.workspace_id
         record = await services.records.get(workspace_id, run.generation_id)
         gateway = await services.gateways.for_key(run.key_id)
@@ -249,7 +249,7 @@ class ShadowWorker:
 
 
 class _FoldingSink:
-    """A sink that folds an answer which nobody gets."""
+    """A sink that folds an answer without delivering it."""
 
     def __init__(self) -> None:
         self._fold = Fold()
@@ -282,8 +282,8 @@ def _shadow_of(
 ) -> tuple[str | None, ShadowSection | None]:
     """Return the route of a generation with its shadow, if the generation may be repeated.
 
-    An answer from the cache was not made by the route's models. What a guardrail masked must not
-    reach another provider.
+    The route's models did not make an answer from the cache, and text that a guardrail masked must
+    not reach another provider.
     """
     route = record.trace.route if record is not None else None
     section = catalog.routes.get(route) if route is not None else None
@@ -299,8 +299,8 @@ def _shadow_of(
 
 
 def _for_shadow(request: GenerationRequest, model: str) -> GenerationRequest:
-    """Return a request for another model, with the caller's restrictions on providers, and without
-    what identifies the end user or the session.
+    """Return the request for the shadow model, with the caller's restrictions on providers, and
+    without fields that identify the end user or the session.
     """
     return replace(
         request,

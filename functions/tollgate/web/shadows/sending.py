@@ -41,7 +41,7 @@ def shadow_sink(
     route: str,
     shadow: ShadowSection,
 ) -> EventSink:
-    """Return a sink that also hands the request on; the same sink if the shadow does not get it."""
+    """Return a sink that also hands the request to the shadow, or the same sink if none gets it."""
     drawn_by = draw_key_hash(call.parsed.request.preferences.session_id or call.request_id)
     if not is_drawn(shadow, route, drawn_by) or not can_be_shadowed(call.parsed):
         return sink
@@ -51,8 +51,8 @@ def shadow_sink(
 class ShadowSink:
     """A sink that creates a shadow run once the generation has settled.
 
-    The function may freeze after the last byte, so the run is created before that. The sink is the
-    outermost one: the content is stored at the same time, and the caller waits for both together.
+    The function may freeze after the last byte, so the run is created before that byte. This sink
+    is the outermost one, so the run is created while the content is stored.
     """
 
     def __init__(self, sink: EventSink, services: ShadowServices, clock: Clock) -> None:
@@ -96,5 +96,5 @@ class ShadowSink:
     async def _wake(self, run: ShadowRun) -> None:
         if self._services.queue is not None:
             place = BatchPlace(run.workspace_id, run.id)
-            # The message arrives a little later than a worker may begin.
+            # The delay is a little longer than the time after which a worker may begin.
             await self._services.queue.send(place, delay_s=REST_S + 2)

@@ -33,7 +33,7 @@ def without_task(request: GenerationRequest) -> GenerationRequest:
 
 
 def encode_compaction(wire: WireRequest) -> WireRequest:
-    """Return the request for `POST …/responses/compact` from the one for a response."""
+    """Convert the request for a response to the one for `POST …/responses/compact`."""
     path, _, query = wire.path.partition("?")
     return replace(
         wire,
@@ -44,10 +44,10 @@ def encode_compaction(wire: WireRequest) -> WireRequest:
 
 
 def compaction_of(response: Response, provider: str) -> Provenance:
-    """Return the compaction item; the user's messages before it are already known."""
+    """Return the compaction item; the gateway already has the user's messages before it."""
     contents = [item.encrypted_content for item in response.output if item.type == "compaction"]
     match contents:
         case [str(content)]:
             return Provenance(signer=OPENAI_COMPACTIONS, data=content, is_compaction=True)
         case _:
-            raise malformed_error(provider, "a compaction without exactly one item")
+            raise malformed_error(provider, "a reply without exactly one compaction item")

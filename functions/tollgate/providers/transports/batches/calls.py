@@ -25,7 +25,7 @@ _SERVER_ERROR: Final = 500
 
 
 class _Ignored(Struct):
-    """A reply without meaning."""
+    """A reply whose content is ignored."""
 
 
 _Reply = TypeVar("_Reply", bound=Struct)
@@ -65,7 +65,7 @@ class ProviderCalls:
     async def get(
         self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
     ) -> _Reply:
-        """Return the reply to a read; raise UpstreamError."""
+        """Return the reply to a read; raise UpstreamError for any failure."""
         try:
             return await self.call(reply, "GET", path, headers=headers)
         except UpstreamRefused as refused:
@@ -78,7 +78,7 @@ class ProviderCalls:
         body: bytes,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> _Reply:
-        """Create a batch; raise NotAccepted if the provider refuses it, else UpstreamError."""
+        """Create a batch; raise NotAccepted for a refusal, UpstreamError for another failure."""
         try:
             return await self.call(reply, "POST", path, body=body, headers=headers)
         except MissingCredentials as missing:

@@ -1,7 +1,7 @@
 """Batches in Gemini's form: a file of requests, an operation over it, and a file of responses.
 
-The file, unlike requests in the body, has no limit of 20 MB, and its responses come with the keys
-of their requests. https://ai.google.dev/gemini-api/docs/batch-api, and the references of batches
+A file of requests, unlike a body with requests, is not limited to 20 MB, and its responses have the
+keys of the requests. https://ai.google.dev/gemini-api/docs/batch-api, and the references of batches
 and files, https://ai.google.dev/api/batch-api and https://ai.google.dev/api/files (2026-11-28)
 """
 
@@ -104,7 +104,7 @@ class GeminiBatches:
     async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
         model, is_chat, _ = requests[0].path.partition(_CHAT)
         if not is_chat:
-            raise NotAccepted from ValueError("Gemini's batches of other work have another form")
+            raise NotAccepted from ValueError("Gemini has another form for batches of other work")
         file = await self._upload(name, requests)
         batch = {"displayName": name, "inputConfig": {"fileName": file}}
         path = f"{model}:batchGenerateContent"

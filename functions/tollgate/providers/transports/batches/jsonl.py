@@ -1,4 +1,4 @@
-"""Files of requests and results as OpenAI has them, which other providers have adopted.
+"""Files of requests and results in OpenAI's form, which other providers have adopted.
 
 https://platform.openai.com/docs/guides/batch (2026-11-27)
 """
@@ -73,7 +73,7 @@ async def upload_lines(
 async def read_files(
     calls: ProviderCalls, file_ids: Sequence[str | None]
 ) -> AsyncGenerator[BatchedAnswer, None]:
-    """Yield the answers in files of results; an absent file has none."""
+    """Yield the answers in files of results, of which some may be absent."""
     for file_id in filter(None, file_ids):
         path = f"/files/{file_id}/content"
         try:

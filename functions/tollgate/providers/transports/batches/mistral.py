@@ -32,7 +32,7 @@ from tollgate.providers.transports.batches.jsonl import (
 _PATH: Final = "/batch/jobs"
 _ENDED: Final = frozenset({"SUCCESS", "TIMEOUT_EXCEEDED", "CANCELLED"})
 _FAILED: Final = "FAILED"
-# The name of a job in its metadata, by which a job is found again.
+# The metadata field with our name for a job, by which the job is found again.
 _NAME: Final = "tollgate"
 _PAGE: Final = 100
 # Tolerance between the clocks of provider and gateway.
