@@ -318,7 +318,7 @@ async def test_c61_what_is_refused_before_the_hold_propagates_and_holds_nothing(
     home.stores.books.wallets["acme"].available = funds
     for used_up in home.stores.books.keys.values():
         if new.concurrency is not None:
-            used_up.holds["0" * 15] = 0
+            used_up.holds[home.gateway.ids.new_id()] = 0
         if new.limits_nano_usd:
             used_up.buckets["b_total"] = 0
     reply = home.reply()

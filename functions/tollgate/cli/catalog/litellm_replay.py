@@ -73,10 +73,14 @@ def _judge(
     planner: Planner, source: SourceName, request: GenerationRequest, now_s: float
 ) -> tuple[str, str]:
     """Return what serves a request after the import, and the difference from the source."""
-    # Draws are keyed by the name; any key would do, because every endpoint is listed.
-    wanted = PlanningRequest.of(
-        replace(request, model=source.name), principal=_CALLER, request_id=source.name
+    # Draws are keyed by the name; any key would do, because every endpoint is listed. A session
+    # keeps draws of long requests equal to those of short ones.
+    named = replace(
+        request,
+        model=source.name,
+        preferences=replace(request.preferences, session_id=source.name),
     )
+    wanted = PlanningRequest.of(named, principal=_CALLER, request_id=source.name)
     survey = planner.survey(wanted, now_s=now_s)
     own = {each.endpoint for each in source.offers if each.endpoint is not None}
     reasons = "; ".join(
