@@ -5,11 +5,14 @@ Keeps C56.
 
 import pytest
 
+from tests.functional.providers.conftest import google_file, provider, upstream
 from tests.functional.providers.one_provider import CHAT, OneProvider
 from tests.scripted import answers
 from tests.unit.engine.guardrails.analyzers import NAMES, analyzed, found
 from tests.unit.engine.guardrails.homes import ask, sent_messages, text_of
 from tests.upstream import FakeUpstream, Script
+
+__all__ = ["google_file", "provider", "upstream"]
 
 QUESTION = f"🎈 {NAMES[1]} called"
 
