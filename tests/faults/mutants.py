@@ -31,8 +31,8 @@ MUTANTS: Final = (
     Mutant(
         name="settle without condition",
         path="stores/aws/expressions.py",
-        text='"SET av = av + :d, sp = sp + :c REMOVE h.#h",\n    "h.#h = :a",',
-        instead='"SET av = av + :d, sp = sp + :c REMOVE h.#h",\n    "h.#h = :a OR lk < :a",',
+        text='"SET av = av + :d, sp = sp + :c REMOVE h.#h", "h.#h = :a"',
+        instead='"SET av = av + :d, sp = sp + :c REMOVE h.#h", "h.#h = :a OR lk < :a"',
     ),
     Mutant(
         name="hold without attribute_not_exists",
@@ -187,15 +187,9 @@ WORK_MUTANTS: Final = (
         "                for_s=_DECIDES_FOR_S,\n"
         "                is_idempotent=True,\n"
         "            )\n"
-        "        await self._settle_sides(\n"
-        "            hold, cost_nano_usd=decided.cost_nano_usd, "
-        "tokens=decided.usage.total_tokens\n"
-        "        )\n"
+        "        await self._settle_sides(hold, use_of(decided))\n"
         "        return decided\n",
-        instead="            await self._settle_sides(\n"
-        "                hold, cost_nano_usd=record.cost_nano_usd, "
-        "tokens=record.usage.total_tokens\n"
-        "            )\n"
+        instead="            await self._settle_sides(hold, use_of(record))\n"
         "            return await self._generations.put_if_absent(record)\n",
     ),
     Mutant(
