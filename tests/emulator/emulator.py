@@ -94,7 +94,8 @@ class Emulator:
         wrapper is started and gets it as arguments. `task_root` is /var/task, the working
         directory. `credentials` turns SnapStart on, `in_flight_max` Managed Instances. With
         `throttles` a request beyond what may run is refused, as by Lambda's quota; otherwise it
-        waits. Without `handler`, the last argument is taken. Raises InitFailed, ValueError.
+        waits. Without `handler`, the last argument is taken. A function of the same name is closed
+        first. Raises InitFailed, ValueError.
         """
         config = FunctionConfig(
             name=name,
@@ -119,6 +120,8 @@ class Emulator:
             failures=self._failures,
         )
         self._front.add(routes, function)
+        if name in self.functions:
+            await self.functions[name].close()
         self.functions[name] = function
         if starts:
             await function.start()
