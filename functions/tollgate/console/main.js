@@ -88,7 +88,7 @@ async function learnKey() {
   session.operator = found.length > 0;
   session.workspaces = found.map(({ id }) => id);
   if (found.length > 1) session.own = (await get("workspace")).data.id;
-  // A stored workspace that is no longer listed is dropped.
+  // The stored workspace is forgotten if it is not in the list any more.
   session.workspace = session.workspaces.includes(kept) ? kept : null;
 }
 

@@ -239,7 +239,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
     def scaled(self, percent: int, cached_percent: int | None = None) -> "PriceSchedule":
         """Return the schedule with all rates at a percentage; searches keep their rate.
 
-        Cached tokens have a percentage of their own if `cached_percent` is set.
+        If `cached_percent` is set, it applies to cached tokens in place of `percent`.
         """
         factor = percent * _PERCENT
         cached = factor if cached_percent is None else cached_percent * _PERCENT

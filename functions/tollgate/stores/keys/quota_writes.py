@@ -61,7 +61,7 @@ def read_taken(item: Item | None, hold_id: str) -> dict[str, int]:
 
 
 def stale_names(item: Item, second: int) -> tuple[str, ...]:
-    """Return the counters that are no longer in use, and the notes of holds that are gone.
+    """Return the counters of windows that have ended, and the notes of holds that no longer exist.
 
     The release before this one settles a hold without removing the hold's note.
     """

@@ -191,7 +191,7 @@ def parse_counter(name: str) -> Counter:
 
 
 def stale_counters(names: Iterable[str], second: int) -> tuple[str, ...]:
-    """Return the counters among an item's attributes that are no longer in use."""
+    """Return the counters in an item whose windows have ended."""
     return tuple(
         sorted(name for name in names if name.startswith(COUNTER_PREFIX) and _is_over(name, second))
     )
