@@ -10,10 +10,15 @@ from tollgate.core.work.base import Work
 from tollgate.routing.cache_sections import CACHEABLE_TOKENS_MIN
 
 _HASH_LENGTH: Final = 16
+# Characters that are hashed at each end of a text. To hash a whole prompt of 200,000 tokens takes
+# 0.6 ms of each request, and its ends 10 µs.
+_END: Final = 4_096
 
 
 def conversation_hash(request: Work, workspace_id: str, input_tokens: int) -> str | None:
-    """Return the hash of the text up to the first user message, which later turns repeat.
+    """Return the hash of the texts up to the first user message, which later turns repeat.
+
+    Of a long text, its length, beginning and end are hashed.
 
     The hash includes the workspace, so records of two workspaces never show that they sent the same
     text. Returns None for a request with a session id, and for prompts that no provider caches.
@@ -27,8 +32,8 @@ def conversation_hash(request: Work, workspace_id: str, input_tokens: int) -> st
         return None
     digest = sha256(workspace_id.encode())
     for text in _opening(request):
-        digest.update(b"\0")
-        digest.update(text.encode("utf-8", "surrogatepass"))
+        ends = text if len(text) <= 2 * _END else text[:_END] + text[-_END:]
+        digest.update(f"\0{len(text)}\0{ends}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:_HASH_LENGTH]
 
 

@@ -108,6 +108,10 @@ def test_c53_the_opening_alone_is_the_conversation() -> None:
 
     assert hash_of(turn(0)) == hash_of(turn(3)) != hash_of(turn(0, said="Good day"))
     assert hash_of(turn(0, tokens=400)) is None
+    # Only the ends of long texts are hashed.
+    long = "x" * 50_000
+    said = (long, f"{long}y", f"y{long}", f"{long}x", f"{long[1:]}y")
+    assert len({hash_of(turn(0, said=each)) for each in said}) == len(said)
 
 
 def test_c53_a_record_replays_the_draw() -> None:
