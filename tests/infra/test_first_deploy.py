@@ -108,12 +108,15 @@ def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     for question in ("has no authentication", "Parameter AlertWebhookUrl", "Save arguments"):
         assert question not in first.screen
 
-    second = on_terminal(deploy_command(config), signed_in)
-    assert second.status == 0
-    assert "No changes to deploy. Stack tollgate is up to date" in second.screen
+    # Every deployment deploys the API again (decision 266), and nothing else without a change.
+    second = on_terminal(deploy_command(config), signed_in, [YES])
+    assert (second.status, second.unasked) == (0, ()), second.screen
+    changes = second.screen.partition(YES[0])[0]
+    assert "AWS::ApiGateway::Deployment" in changes
+    for unchanged in ("AWS::Lambda", "AWS::DynamoDB", "AWS::IAM"):
+        assert unchanged not in changes
     assert " is live already." in second.screen
     assert "Protecting" not in second.screen
-    assert "?" not in second.screen
 
     config.write_text(config.read_text().replace("example.com", "example.com LogRetentionDays=7"))
     changed = on_terminal(deploy_command(config), signed_in, [YES])
