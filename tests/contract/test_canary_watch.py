@@ -16,7 +16,7 @@ from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import SWEEPER, AuditFilter
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.canary import Terms
+from tollgate.core.routing.canary import FigureRead, Look, Terms
 from tollgate.core.routing.publication import (
     Publication,
     Signature,
@@ -169,6 +169,31 @@ async def test_c57_a_candidate_replaced_in_mid_test_is_left_alone(scene: Scene) 
     look = await scene.watch().run()
     assert look is not None
     assert (look.revision, look.number, look.state) == (3, 1, "no_traffic")
+    assert await scene.published() == replaced
+
+
+async def test_c57_a_look_at_a_later_candidate_says_nothing_of_an_earlier_one(scene: Scene) -> None:
+    await scene.serve(candidate_fails=True)
+    _, late = meddled(scene.stores)
+    assert await late.publications.publication() == scene.canary
+    signed = Signature(by="somebody", at_s=int(scene.stores.clock.now))
+    other = Terms(worse_percent={"cost": 1}, false_alarms_percent=5)
+    replaced = publish_canary(scene.canary, NEXT, 10, signed, terms=other)
+    await scene.stores.publications.move(replaced, an_entry())
+    look = Look(
+        revision=replaced.revision,
+        number=1,
+        at_s=signed.at_s,
+        state="broken",
+        requests=1,
+        live_requests=1,
+        keys=1,
+        live_keys=1,
+        figures={"cost": FigureRead(live=1, candidate=2)},
+        broken="cost",
+    )
+    assert await scene.stores.publications.keep_look(look)
+    await scene.watch(late).run()
     assert await scene.published() == replaced
 
 

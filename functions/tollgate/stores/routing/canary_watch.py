@@ -77,8 +77,11 @@ class CanaryWatch:
                 return None
         elif look.broken is None:
             return None
+        # A late sweeper may read a look at a newer publication, which has other terms.
+        if look.revision != publication.revision:
+            return None
         reason = look.describe_break(publication.terms)
-        if reason is not None and look.revision == publication.revision:
+        if reason is not None:
             await self._withdraw(publication, reason)
         return look
 
