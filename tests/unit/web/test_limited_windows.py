@@ -24,6 +24,12 @@ def key(quotas: str, **settings: Any) -> NewKey:
     return NewKey(workspace_id="acme", label="k", quotas=quotas, **settings)
 
 
+async def test_c95_one_request_is_named_in_the_singular() -> None:
+    home = await house(key=key("requests/hour=1"))
+    assert (await ask(home, PATHS[0])).status == 200
+    assert "may use 1 request per hour." in (await ask(home, PATHS[0])).error["message"]
+
+
 @pytest.mark.parametrize("path", PATHS)
 async def test_c95_requests_of_an_hour_are_refused_with_their_quota(path: str) -> None:
     home = await house(key=key("requests/hour=2"))

@@ -206,7 +206,8 @@ def _is_over(name: str, second: int) -> bool:
 def _used_up(quota: Quota, owner: LimitOwner, second: int, *, used: int) -> GatewayError:
     """Return the refusal by a quota: 402 for money, otherwise 429."""
     ends_s = quota.ends_s(second)
-    amount = f"${usd_text(quota.limit)}" if quota.unit == "usd" else f"{quota.limit} {quota.unit}"
+    unit = quota.unit.removesuffix("s") if quota.limit == 1 else quota.unit
+    amount = f"${usd_text(quota.limit)}" if quota.unit == "usd" else f"{quota.limit} {unit}"
     models = "" if quota.models is None else f" of {quota.models}"
     reset = f" It resets in {approximate_duration(ends_s - second)}."
     message = f"{owner.subject} may use {amount} per {quota.per}{models}.{reset}"
