@@ -1,10 +1,13 @@
-"""moto's server on loopback: any AWS service, and one request at a time."""
+"""moto's server on loopback: any AWS service, one request at a time, and conditional copies."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import Any
+from urllib.parse import unquote
 
+from moto.backends import get_backend
+from moto.core import DEFAULT_ACCOUNT_ID
 from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
@@ -22,7 +25,20 @@ class _Isolated:
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         with self._turn:
+            if _has_another_source(environ):
+                start_response("412 Precondition Failed", [("content-type", "text/xml")])
+                return [b"<Error><Code>PreconditionFailed</Code></Error>"]
             return list(self._app(environ, start_response))
+
+
+def _has_another_source(environ: dict[str, Any]) -> bool:
+    """Return whether S3 would refuse a copy by `x-amz-copy-source-if-match`, which moto ignores."""
+    wanted = environ.get("HTTP_X_AMZ_COPY_SOURCE_IF_MATCH")
+    if wanted is None:
+        return False
+    bucket, _, key = unquote(environ["HTTP_X_AMZ_COPY_SOURCE"]).lstrip("/").partition("/")
+    source = get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].get_object(bucket, key)
+    return source is not None and source.etag.strip('"') != wanted.strip('"')
 
 
 @contextmanager
