@@ -38,7 +38,8 @@ from tollgate.core.records.audit import Actor, AuditEntry
 from tollgate.core.records.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.batches.batches import DynamoBatchStore
-from tollgate.stores.batches.queue import find_submissions
+from tollgate.stores.batches.queue import find_waiting_holds
+from tollgate.stores.batches.videos import DynamoVideoStore
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
@@ -313,7 +314,11 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=partial(find_submissions, batches),
+            find_waiting=partial(
+                find_waiting_holds,
+                batches,
+                DynamoVideoStore(client, tables.core, ids=ids, clock=clock),
+            ),
         ),
     )
 

@@ -13,7 +13,13 @@ from msgspec import Struct, field
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.secret import CredentialPlace
-from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
+from tollgate.providers.ports.base import (
+    SIGNED_SERVICES,
+    JobCalls,
+    Provider,
+    ProviderRow,
+    Transport,
+)
 from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.ports.provider_batches import BatchForm, ProviderBatches
 from tollgate.providers.transports.authorization import (
@@ -57,6 +63,11 @@ _BATCHES: Final[
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
 }
+# Imported with the first job.
+_JOB_CALLS: Final[Mapping[str, DottedName[Callable[[ProviderRow, ProviderServices], JobCalls]]]] = {
+    "http_sse": DottedName("tollgate.providers.transports.job_calls:make_job_calls"),
+    "simulator": DottedName("tollgate.providers.simulator.simulated_jobs:make_simulated_jobs"),
+}
 
 
 class Registry:
@@ -79,11 +90,16 @@ class Registry:
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
                 None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                wire_format.job_codecs,
+                partial(self._make_job_calls, row) if row.transport in _JOB_CALLS else None,
             )
         return provider
 
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)
+
+    def _make_job_calls(self, row: ProviderRow) -> JobCalls:
+        return _JOB_CALLS[row.transport]()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are

@@ -11,7 +11,8 @@ from tests.asgi import request
 from tests.unit.web.routes import HOLD_ID, ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
-from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import FORMATS
 from tollgate.web.api_app import api_app
 
 

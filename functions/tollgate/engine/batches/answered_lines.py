@@ -1,6 +1,6 @@
 """Bills lines that a provider has run in a batch: each is a generation whose answer is here."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -11,21 +11,13 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.limits import SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import (
-    AnswerTime,
-    CooldownPolicy,
-    KeyFault,
-    KeyNote,
-    Speed,
-)
 from tollgate.core.service_tiers import BATCH_TIER
+from tollgate.engine.batches.given_answers import AnsweredProviders, UnreportedEndpoints
 from tollgate.engine.batches.line_run import KeepAnswer, LineRun, Undecided
 from tollgate.engine.batches.lines import BatchLine
 from tollgate.engine.batches.results import LineResult
-from tollgate.engine.gateway import ProviderDirectory
 from tollgate.providers.ports.base import (
     Frame,
-    Provider,
     ReadyRequest,
     Timeouts,
     UpstreamRefused,
@@ -56,8 +48,8 @@ class AnsweredLines(Struct, frozen=True, kw_only=True):
         answered = replace(
             gateway,
             planner=self.planner,
-            providers=_AnsweredProviders(gateway.providers, answer),
-            cooldowns=_UnreportedEndpoints(),
+            providers=AnsweredProviders(gateway.providers, _BatchAnswer(answer)),
+            cooldowns=UnreportedEndpoints(),
         )
         run = replace(self.run, parser=replace(self.run.parser, gateway=answered))
         outcome = await run.serve(line, generation_id, deadline, make_ledger=self._ledger)
@@ -117,19 +109,6 @@ class _HeldLine:
         return await self._records.decide(record)
 
 
-class _AnsweredProviders(Struct, frozen=True):
-    """The providers of a catalog, which answer every request with an answer of a batch."""
-
-    directory: ProviderDirectory
-    answer: BatchedAnswer
-
-    def provider(self, slug: str) -> Provider:
-        known = self.directory.provider(slug)
-        return Provider(
-            known.codec, _BatchAnswer(self.answer), known.batch_codecs, known.stream_codecs
-        )
-
-
 class _BatchAnswer:
     """A transport that sends nothing, and receives an answer of a batch."""
 
@@ -150,35 +129,3 @@ class _BatchAnswer:
 
     async def _frames(self) -> AsyncIterator[Sequence[Frame]]:
         yield (Frame(data=self._answer.body),)
-
-
-class _UnreportedEndpoints:
-    """A cooldown store without entries: a batch says nothing about interactive requests."""
-
-    async def find_resting(
-        self, endpoint_ids: Collection[str], policy: CooldownPolicy
-    ) -> Mapping[str, float]:
-        return {}
-
-    async def count_failure(
-        self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
-    ) -> bool:
-        return False
-
-    def has_key_note(self, endpoint_id: str) -> bool:
-        return False
-
-    async def remove_key_note(self, endpoint_id: str) -> None:
-        """Ignore the endpoint."""
-
-    async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
-        return {}
-
-    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
-        return False
-
-    async def write_speed(self, endpoint_id: str) -> None:
-        """Ignore the endpoint."""
-
-    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        return {}

@@ -7,6 +7,7 @@ from msgspec import json
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.core.batches import Batch
+from tollgate.core.videos import VIDEO_PREFIX, Video
 from tollgate.stores.ports.batches import AnyJob, BatchPlace, JobStore
 
 
@@ -55,9 +56,10 @@ class OpenJobs(Generic[AnyJob]):
             await self._queue.aclose()
 
 
-async def find_submissions(batches: JobStore[Batch]) -> frozenset[str]:
-    """Return the ids of the holds of all submissions to providers."""
-    found = set[str]()
+async def find_waiting_holds(batches: JobStore[Batch], videos: JobStore[Video]) -> frozenset[str]:
+    """Return the ids of the holds of all open videos, and of all submissions to providers."""
+    # A video's hold has the id of the video.
+    found = {place.batch_id.removeprefix(VIDEO_PREFIX) for place in await videos.open_jobs()}
     for place in await batches.open_jobs():
         batch = await batches.get(place)
         if batch is not None:

@@ -1,4 +1,4 @@
-"""Erases the batches and background responses of a subject."""
+"""Erases the batches, background responses and videos of a subject."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -13,12 +13,14 @@ from tollgate.core.batches import Batch
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.records.subjects import Erasure
+from tollgate.core.videos import Video
 from tollgate.stores.aws.decoding import decode_items
 from tollgate.stores.aws.tables import Tables, query_rows
 from tollgate.stores.batches.background import BACKGROUND, StoredBackgroundParts
 from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore, JobKind
 from tollgate.stores.batches.keys import batch_partition
 from tollgate.stores.batches.objects import batch_folder
+from tollgate.stores.batches.videos import VIDEOS, StoredVideoRequests
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.subjects.standing import DynamoSubjectStore
@@ -29,7 +31,7 @@ _PAGE: Final = 250
 
 
 class JobErasure:
-    """Erases jobs that have ended, with their contents; files of batches are uploaded files."""
+    """Erases ended jobs with their contents; files of batches and videos are uploaded files."""
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class JobErasure:
         self._objects = objects
         responses = ObjectContentLog(objects, clock=clock, kind="responses")
         self._parts = StoredBackgroundParts(objects, responses)
+        self._video_requests = StoredVideoRequests(objects, responses)
         self._clock = clock
 
     async def erase(self, erasure: Erasure, waiting: Counter[str]) -> int:
@@ -54,8 +57,9 @@ class JobErasure:
         Jobs that run or are on legal hold are added to `waiting`. The jobs of a removed member or
         of a locked workspace end by themselves, because their key is refused.
         """
-        batches = await self._erase_kind(BATCHES, erasure, waiting)
-        return batches + await self._erase_kind(BACKGROUND, erasure, waiting)
+        erased = await self._erase_kind(BATCHES, erasure, waiting)
+        erased += await self._erase_kind(BACKGROUND, erasure, waiting)
+        return erased + await self._erase_kind(VIDEOS, erasure, waiting)
 
     async def _erase_kind(
         self, kind: JobKind[AnyJob], erasure: Erasure, waiting: Counter[str]
@@ -81,13 +85,15 @@ class JobErasure:
                     erased += 1
         return erased
 
-    async def _delete_contents(self, job: Batch | BackgroundResponse | AnyJob) -> None:
+    async def _delete_contents(self, job: Batch | BackgroundResponse | Video | AnyJob) -> None:
         match job:
             case Batch():
                 with refusing_when_unavailable():
                     await delete_below(self._objects, batch_folder(job))
             case BackgroundResponse():
                 await self._parts.clear(job)
+            case Video():
+                await self._video_requests.delete(job)
             case _:
                 raise TypeError(f"{job.id} is of an unknown kind")
 

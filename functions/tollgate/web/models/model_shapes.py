@@ -66,6 +66,7 @@ class RatesObject(BaseModel):
     audio_hour: str | None = None
     character: str | None = None
     text_unit: str | None = None
+    video_second: str | None = None
 
 
 class Pricing(RatesObject):
@@ -389,6 +390,7 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "image": price.image,
         "web_search": price.web_search,
         "search": price.search,
+        "video_second": price.video_second,
         "text_unit": price.text_units and price.text_units.scaleb(_PER_TEXT_UNIT_EXPONENT),
     }
     return {

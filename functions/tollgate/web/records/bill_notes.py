@@ -35,6 +35,7 @@ ITEM_NAMES: Final = {
     "provider_web_search": "provider search",
     "unpriced_web_search": "provider search",
     "audio_second": "seconds of sound",
+    "video_second": "seconds of video",
     "reused_answer": "reused answer",
 }
 

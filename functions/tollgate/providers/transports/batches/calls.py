@@ -50,17 +50,31 @@ class ProviderCalls:
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> _Reply:
         """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
+        content = await self.send(method, path, body=body, form=form, headers=headers)
+        try:
+            return json.decode(content, type=reply)
+        except MsgspecError as invalid:
+            raise self.malformed(path) from invalid
+
+    async def send(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        *,
+        body: bytes = b"",
+        form: tuple[FormPart, ...] = (),
+        headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
+    ) -> bytes:
+        """Send a call and return the body of its reply; raise UpstreamRefused or UpstreamError."""
         call = await self._make(method, path, body=body, form=form, headers=headers)
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
-                content = await answer.read_all(_REPLY_BYTES_MAX)
-            return json.decode(content, type=reply)
+                return await answer.read_all(bytes_max)
         except HttpError as failure:
             raise network_error(self._row.slug, failure) from failure
         except TimeoutError as late:
             raise self._late() from late
-        except MsgspecError as invalid:
-            raise self.malformed(path) from invalid
 
     async def get(
         self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
