@@ -4,11 +4,11 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.asgi import Exchange, request
 from tests.batches import Fate
@@ -114,12 +114,12 @@ class Studios:
 
 @dataclass
 class Shelf:
-    """Stored files in a folder, as a host without a bucket has them."""
+    """Stored files, and the bucket that serves them at their addresses."""
 
-    folder: Path
     clock: Clock
     ids: IdSource
     files: dict[tuple[str, str], StoredFile] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
     full: Exception | None = None
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
@@ -137,7 +137,7 @@ class Shelf:
             created_s=int(self.clock.now_s()),
             expires_s=int(self.clock.now_s()) + (new.expires_after_s or 0),
         )
-        (self.folder / file.id).write_bytes(content)
+        self.contents[file.id] = content
         self.files[file.workspace_id, file.id] = file
         return file
 
@@ -149,7 +149,11 @@ class Shelf:
         return self.files.pop((workspace_id, file_id), None) is not None
 
     async def download(self, file: StoredFile) -> FileDownload | None:
-        return FileDownload(path=self.folder / file.id)
+        return FileDownload(url=f"http://bucket.test/{file.id}")
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        content = self.contents[scope["path"].removeprefix("/")]
+        await Response(content)(scope, receive, send)
 
 
 @dataclass
@@ -181,7 +185,13 @@ class Filming:
             WebLimits(),
             videos=lambda: self.services,
         )
-        return LocalApp(chat, self.api.app)
+        whole = LocalApp(chat, self.api.app)
+
+        async def either(scope: Scope, receive: Receive, send: Send) -> None:
+            is_bucket = (b"host", b"bucket.test") in scope["headers"]
+            await (self.shelf.serve if is_bucket else whole)(scope, receive, send)
+
+        return either
 
     @property
     def deadline(self) -> Deadline:
@@ -240,7 +250,7 @@ class Filming:
         return list(self.home.stores.books.records.values())
 
 
-async def open_studio(folder: Path, **changes: Any) -> Filming:
+async def open_studio(**changes: Any) -> Filming:
     home = await house(
         providers={"near": provider(), "far": provider()}, models=MODELS, routes={}, **changes
     )
@@ -248,7 +258,7 @@ async def open_studio(folder: Path, **changes: Any) -> Filming:
     studios = Studios(home.gateway.providers, {"near": near, "far": far})
     home.gateway = replace(home.gateway, providers=studios)
     clock = home.gateway.clock
-    shelf, api = Shelf(folder, clock, home.gateway.ids), Api(home, "", "", {})
+    shelf, api = Shelf(clock, home.gateway.ids), Api(home, "", "", {})
     filming = Filming(
         home, near, far, shelf, MemoryVideoStore(clock), MemoryVideoRequests(), api, home.secret
     )
