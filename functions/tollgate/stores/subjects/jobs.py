@@ -21,6 +21,7 @@ from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore, JobKind
 from tollgate.stores.batches.keys import batch_partition
 from tollgate.stores.batches.objects import batch_folder
 from tollgate.stores.batches.videos import VIDEOS, StoredVideoRequests
+from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.subjects.standing import DynamoSubjectStore
@@ -40,12 +41,14 @@ class JobErasure:
         store: DynamoSubjectStore,
         *,
         objects: ObjectStore,
+        files: DynamoFileStore | None,
         clock: Clock,
     ) -> None:
         self._client = client
         self._table = tables.core
         self._store = store
         self._objects = objects
+        self._files = files
         responses = ObjectContentLog(objects, clock=clock, kind="responses")
         self._parts = StoredBackgroundParts(objects, responses)
         self._video_requests = StoredVideoRequests(objects, responses)
@@ -79,13 +82,15 @@ class JobErasure:
                     waiting["jobs on legal hold"] += 1
                 elif not job.is_ended:
                     waiting["jobs that have not ended"] += 1
+                elif not await self._delete_contents(job):
+                    waiting["files that cannot be deleted yet"] += 1
                 else:
-                    await self._delete_contents(job)
                     await jobs.delete(BatchPlace(job.workspace_id, job.id))
                     erased += 1
         return erased
 
-    async def _delete_contents(self, job: Batch | BackgroundResponse | Video | AnyJob) -> None:
+    async def _delete_contents(self, job: Batch | BackgroundResponse | Video | AnyJob) -> bool:
+        """Delete the contents of a job; return False if a file is deleted only later."""
         match job:
             case Batch():
                 with refusing_when_unavailable():
@@ -94,8 +99,18 @@ class JobErasure:
                 await self._parts.clear(job)
             case Video():
                 await self._video_requests.delete(job)
+                return await self._delete_files(job)
             case _:
                 raise TypeError(f"{job.id} is of an unknown kind")
+        return True
+
+    async def _delete_files(self, video: Video) -> bool:
+        """Delete the contents of a video, which may name an end user, unlike uploaded files."""
+        files, is_done = self._files, True
+        for file_id in video.file_ids.values() if files is not None else ():
+            file = await files.get(video.workspace_id, file_id)
+            is_done &= file is None or await files.remove_quietly(file)
+        return is_done
 
     async def _rows(self, partition: str, prefix: str) -> AsyncIterator[list[Item]]:
         after: Item | None = None
