@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from tollgate.core.errors import invalid_request, not_found
+from tollgate.core.records.subjects import on_hold
 from tollgate.core.videos import Video, VideoVariant
 from tollgate.ingress.formats import VIDEOS
 from tollgate.ingress.work.videos.format import show_video
@@ -112,6 +113,9 @@ def video_routes(services: Services) -> APIRouter:
         video, files = await _find(services, own, video_id), services.files
         if not video.is_ended or files is None:
             raise invalid_request("A video can be deleted once it is completed or failed.", _PARAM)
+        holds = await services.subjects.holds(video.workspace_id)
+        if any(hold.subject.has_job(video) for hold in holds):
+            raise on_hold()
         for file_id in video.file_ids.values():
             await services.check_file_holds(video.workspace_id, file_id)
             await files.delete(video.workspace_id, file_id, by=by)
