@@ -257,8 +257,7 @@ def dynamo_stores(
 ) -> DynamoStores:
     """Stores over tables that exist; several sets are several processes.
 
-    Nothing is settled later by a clock that sleepers move: they would move it by minutes.
-    """
+    Nothing is settled later by a clock that sleepers move: they would move it by minutes."""
     ids = ids or IdSource(clock)
     halted = HaltedClock(clock) if isinstance(clock, HandClock) else clock
     settlements = settlements or Settlements(halted, ids)
@@ -273,6 +272,7 @@ def dynamo_stores(
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, ids=ids, clock=clock)
     batches = DynamoBatchStore(client, tables.core, ids=ids, clock=clock)
+    videos = DynamoVideoStore(client, tables.core, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
         admissions=DynamoAdmissions(client, tables.ledger, clock),
@@ -314,11 +314,7 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=partial(
-                find_waiting_holds,
-                batches,
-                DynamoVideoStore(client, tables.core, ids=ids, clock=clock),
-            ),
+            find_waiting=partial(find_waiting_holds, batches, videos),
         ),
     )
 

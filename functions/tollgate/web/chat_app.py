@@ -273,11 +273,11 @@ class MeteredEndpoint(FormatEndpoint):
         call, gateway = admitted.call, admitted.gateway
         if isinstance(call.parsed, ParsedCall) and call.parsed.background:
             services = None if self._background is None else self._background()
-            await self._start(_START_BACKGROUND, services, "background", admitted, reply)
+            await self._start(_START_BACKGROUND, services, admitted, reply, field="background")
             return
         if WORK_KINDS[call.parsed.request.kind].is_job:
             stores = None if self._videos is None else self._videos()
-            await self._start(_START_VIDEO, stores, "model", admitted, reply)
+            await self._start(_START_VIDEO, stores, admitted, reply, field="model")
             return
         sink = self._sink(reply, admitted)
         if admitted.claim is None:
@@ -301,9 +301,10 @@ class MeteredEndpoint(FormatEndpoint):
         self,
         start: DottedName[Callable[..., Coroutine[Any, Any, None]]],
         services: BackgroundServices | VideoServices | None,
-        field: str,
         admitted: _Admitted,
         reply: AsgiReply,
+        *,
+        field: str,
     ) -> None:
         """Store a request for a worker; `field` asks for that."""
         if services is None:

@@ -49,6 +49,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/file-x": "/{file_id}",
         "/upload_x": "/{upload_id}",
         "/batch_x": "/{batch_id}",
+        "/video_x": "/{video_id}",
         "/team-x": "/{team_id}",
         "/member-x": "/{member_id}",
         "/session-x": "/{session_id}",

@@ -13,7 +13,7 @@ from tollgate.core.videos import VIDEO_PREFIX, Video
 from tollgate.stores.batches.jobs import DynamoJobStore, JobKind
 from tollgate.stores.records.contents import ObjectContentLog
 
-VIDEOS: Final = JobKind(state=Video, prefix=VIDEO_PREFIX, rows="V#")
+VIDEO_JOBS: Final = JobKind(state=Video, prefix=VIDEO_PREFIX, rows="V#")
 # Requests are stored among the responses of one day, because a video ends within an hour.
 _REQUEST_DAYS: Final = 1
 
@@ -22,7 +22,7 @@ class DynamoVideoStore(DynamoJobStore[Video]):
     """Implements `stores.ports.batches.VideoStore`."""
 
     def __init__(self, client: AwsCaller, table: str, *, ids: IdSource, clock: Clock) -> None:
-        super().__init__(client, table, VIDEOS, ids=ids, clock=clock)
+        super().__init__(client, table, VIDEO_JOBS, ids=ids, clock=clock)
 
     async def page(
         self,

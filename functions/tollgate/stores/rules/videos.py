@@ -12,7 +12,7 @@ from tollgate.core.batches import StepTry
 from tollgate.core.videos import Video, VideoFailure, VideoSubmission, VideoVariant
 
 
-def is_free(video: Video, now_s: float) -> bool:
+def may_begin_step(video: Video, now_s: float) -> bool:
     """Return whether a worker may try a step now."""
     return not video.is_ended and (video.trial is None or video.trial.until_s <= now_s)
 
@@ -21,10 +21,10 @@ def begin_step(video: Video, trial: StepTry, now_s: float) -> Video | None:
     """Return the video with a new try of a step; None if no step is to be tried now."""
     if _holds_lease(video, trial.id):
         return video
-    return replace(video, trial=trial) if is_free(video, now_s) else None
+    return replace(video, trial=trial) if may_begin_step(video, now_s) else None
 
 
-def submit(video: Video, try_id: str, submission: VideoSubmission | None) -> Video | None:
+def note_submission(video: Video, try_id: str, submission: VideoSubmission | None) -> Video | None:
     """Return the video with its submission, or without any; None if the try has lost its lease."""
     return replace(video, submission=submission) if _holds_lease(video, try_id) else None
 

@@ -20,7 +20,7 @@ from tollgate.stores.batches.background import BACKGROUND, StoredBackgroundParts
 from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore, JobKind
 from tollgate.stores.batches.keys import batch_partition
 from tollgate.stores.batches.objects import batch_folder
-from tollgate.stores.batches.videos import VIDEOS, StoredVideoRequests
+from tollgate.stores.batches.videos import VIDEO_JOBS, StoredVideoRequests
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 from tollgate.stores.records.contents import ObjectContentLog
@@ -62,7 +62,7 @@ class JobErasure:
         """
         erased = await self._erase_kind(BATCHES, erasure, waiting)
         erased += await self._erase_kind(BACKGROUND, erasure, waiting)
-        return erased + await self._erase_kind(VIDEOS, erasure, waiting)
+        return erased + await self._erase_kind(VIDEO_JOBS, erasure, waiting)
 
     async def _erase_kind(
         self, kind: JobKind[AnyJob], erasure: Erasure, waiting: Counter[str]

@@ -37,7 +37,12 @@ class VideoBill(Struct, frozen=True):
 
 
 async def bill_video(
-    gateway: Gateway, call: Call, hold: Hold, planner: BatchPlanner, ended: bytes | UpstreamError
+    gateway: Gateway,
+    call: Call,
+    hold: Hold,
+    *,
+    planner: BatchPlanner,
+    ended: bytes | UpstreamError,
 ) -> VideoBill:
     """Settle a video's hold by the provider's last reply or by its failure.
 

@@ -36,7 +36,7 @@ from tollgate.providers.ports.provider_jobs import JobCodec
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.routing.planning.batch_planner import BatchPlanner
 from tollgate.stores.ports.administration import FileStore
-from tollgate.stores.rules.videos import keep, submit
+from tollgate.stores.rules.videos import keep, note_submission
 from tollgate.web.videos.billing import bill_video
 from tollgate.web.videos.lease import RETRY_S, VideoLease
 from tollgate.web.videos.starting import QueuedVideo, VideoOffer
@@ -90,7 +90,7 @@ class VideoMaking(Struct, kw_only=True):
         return await self._poll(submission, submission.job_id)
 
     async def _submit(self) -> float | None:
-        """Offer the video to its endpoints, until one may have accepted it."""
+        """Send the video to one endpoint after another, until one may have accepted it."""
         refusal: GatewayError = _unknown_outcome()
         for offer in self.queued.offers:
             try:
@@ -197,7 +197,9 @@ class VideoMaking(Struct, kw_only=True):
     async def _bill(self, ended: bytes | UpstreamError) -> float | None:
         """Bill the video by its provider's last reply, and end it."""
         planner = self._planner(self._offer)
-        bill = await bill_video(self.gateway, self.call, self.queued.hold, planner, ended)
+        bill = await bill_video(
+            self.gateway, self.call, self.queued.hold, planner=planner, ended=ended
+        )
         await self.lease.end(None if bill.record.outcome == "ok" else bill.failure)
         return None
 
@@ -208,7 +210,7 @@ class VideoMaking(Struct, kw_only=True):
 
     async def _store(self, submission: VideoSubmission | None) -> bool:
         return await self.lease.change(
-            partial(submit, try_id=self.lease.try_id, submission=submission)
+            partial(note_submission, try_id=self.lease.try_id, submission=submission)
         )
 
     @property

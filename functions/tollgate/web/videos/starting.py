@@ -78,7 +78,7 @@ async def start_video(
     if gateway.planner.catalog.guardrails or principal.guardrails:
         await gateway.computations(call).run(partial(find_guards, gateway, call, plan))
     queued, cancelled = await run_uncancelled(
-        _queue(services, gateway, call, request, plan, headers=headers, body=body)
+        _queue(services, gateway, call, request=request, plan=plan, headers=headers, body=body)
     )
     if cancelled is not None:
         raise cancelled
@@ -97,9 +97,9 @@ async def _queue(
     services: VideoServices,
     gateway: Gateway,
     call: Call,
+    *,
     request: VideoRequest,
     plan: Plan,
-    *,
     headers: Mapping[str, str],
     body: bytes,
 ) -> Video:
@@ -161,7 +161,7 @@ def _price_nano_usd(offer: VideoOffer, request: VideoRequest) -> int:
 
 
 def unmade_record(hold: Hold, failure: GatewayError) -> GenerationRecord:
-    """Return the record, at cost 0, of a video that no provider was asked for."""
+    """Return the record, at cost 0, of a video that was refused or removed."""
     lost = lost_generation(
         hold.id, hold.workspace_id, hold.key_id, held_nano_usd=hold.wallet_nano_usd
     )

@@ -54,7 +54,12 @@ class DeletedVideo(BaseModel):
 def video_routes(services: Services) -> APIRouter:
     """Return the routes below `/v1/videos`, except the one that creates a video."""
     router = admitted_router(services, prefix=VIDEOS.path, tag=VIDEOS.tag)
+    _add_list(router, services)
+    _add_video(router, services)
+    return router
 
+
+def _add_list(router: APIRouter, services: Services) -> None:
     @router.get("")
     async def list_videos(
         own: OwnThings,
@@ -79,6 +84,8 @@ def video_routes(services: Services) -> APIRouter:
             unreadable=list(page.unreadable),
         )
 
+
+def _add_video(router: APIRouter, services: Services) -> None:
     @router.get("/{video_id}")
     async def show(own: OwnThings, video_id: str) -> VideoObject:
         """Show a video with its status."""
@@ -90,6 +97,7 @@ def video_routes(services: Services) -> APIRouter:
         own: OwnThings,
         by: By,
         video_id: str,
+        *,
         variant: VideoVariant = "video",
     ) -> Response:
         """Download a completed video, or one of its pictures if the provider made them.
@@ -123,8 +131,6 @@ def video_routes(services: Services) -> APIRouter:
         await stores.requests.delete(video)
         await stores.store.delete(BatchPlace(video.workspace_id, video.id))
         return DeletedVideo(id=video.id)
-
-    return router
 
 
 def _stores(services: Services) -> VideoServices:

@@ -19,7 +19,7 @@ from tollgate.engine.gateway import Call, Gateway
 from tollgate.stores.ports.administration import FileStore
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.batches import BatchPlace, VideoServices
-from tollgate.stores.rules.videos import begin_step, is_free
+from tollgate.stores.rules.videos import begin_step, may_begin_step
 from tollgate.web.access import METERED
 from tollgate.web.chat_app import MeteredEndpoint
 from tollgate.web.generation.entrance import Entered
@@ -32,7 +32,7 @@ _log: Final = logging.getLogger(__name__)
 
 # A step ends before its lease, and a worker needs as much time left to begin one.
 _STEP_S: Final = 300.0
-LEASE_S: Final = 360.0
+_LEASE_S: Final = 360.0
 
 
 class VideoWorkerServices(Struct, frozen=True, kw_only=True):
@@ -67,11 +67,11 @@ class VideoWorker:
         video = await store.get(place)
         if video is None or video.is_ended:
             return None
-        if video.trial is not None and not is_free(video, now_s):
+        if video.trial is not None and not may_begin_step(video, now_s):
             return max(video.trial.until_s - now_s, 1.0)
         if self.stop.is_set() or deadline.remaining_s() < _STEP_S:
             return 0.0
-        trial = StepTry(services.ids.new_id(), now_s + LEASE_S)
+        trial = StepTry(services.ids.new_id(), now_s + _LEASE_S)
         begun = await store.change(place, partial(begin_step, trial=trial, now_s=now_s))
         if begun is None:
             return 1.0
