@@ -63,6 +63,12 @@ async def test_c53_c83_a_candidate_says_what_a_line_of_a_batch_costs() -> None:
     reply = await ask(await api(providers=providers), "acme/large")
     assert [each["batch_percent"] for each in reply.json["candidates"]] == [50, None]
     assert "50% of the price in batches" in "\n".join(render_explanation(reply.json))
+    # The provider's batches run other models only.
+    others = {**providers, "near": provider(batch={**terms, "models": ("small-*",)})}
+    reply = await ask(await api(providers=others), "acme/large")
+    assert [each["batch_percent"] for each in reply.json["candidates"]] == [None, None]
+    reply = await ask(await api(providers=others), "acme/small")
+    assert reply.json["candidates"][0]["batch_percent"] == 50
 
 
 async def test_c53_a_chat_request_is_told_its_candidates_and_what_removed_each() -> None:
