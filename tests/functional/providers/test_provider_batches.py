@@ -256,7 +256,7 @@ async def test_c83_mistrals_form_finds_a_job_by_its_metadata(
     assert await batches.find(NAME, since_s=CREATED_S, count=2) is None
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral"])
+@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral", "xai"])
 async def test_c83_only_a_refusal_makes_it_certain_that_nothing_is_accepted(
     upstream: FakeUpstream, provider: OneProvider, form: BatchForm
 ) -> None:
@@ -290,6 +290,7 @@ async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
         ("openai", "/chat/completions"),
         ("anthropic", "/messages"),
         ("mistral", "/chat/completions"),
+        ("xai", "/chat/completions"),
         ("gemini", "/v1beta/models/m:streamGenerateContent?alt=sse"),
     )
     for form, path in forms:

@@ -61,7 +61,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             ),
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
-        batch_forms={"openai": _BATCHED_KINDS, "mistral": _BATCHED_KINDS},
+        batch_forms={"openai": _BATCHED_KINDS, "mistral": _BATCHED_KINDS, "xai": _BATCHED_CHAT},
     ),
     # OpenAI's legacy completions, for base models and for fill-in-the-middle models.
     "openai_completions": WireFormat(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollgate.core.json_value import JsonValue
 
-BatchForm = Literal["openai", "anthropic", "mistral", "gemini"]
+BatchForm = Literal["openai", "anthropic", "mistral", "gemini", "xai"]
 # `refused`: the provider has accepted the batch, and then ran none of its requests.
 BatchState = Literal["running", "ended", "refused"]
 # The maximum number of inputs in a request for work other than chat, for forms with a limit.

@@ -49,6 +49,16 @@ def plain_body(request: BatchedRequest) -> Mapping[str, object]:
     return {name: value for name, value in request.body.items() if name not in _STREAM_FIELDS}
 
 
+def batch_line(request: BatchedRequest) -> Mapping[str, object]:
+    """Return the line of a request in a file for OpenAI's batches."""
+    return {
+        "custom_id": request.custom_id,
+        "method": "POST",
+        "url": route_of(request),
+        "body": plain_body(request),
+    }
+
+
 async def upload_lines(
     calls: ProviderCalls, name: str, lines: Sequence[Mapping[str, object]]
 ) -> str:
