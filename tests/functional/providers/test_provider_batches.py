@@ -104,9 +104,15 @@ async def test_c83_openais_form_reads_the_output_and_the_errors(
         jsonl(
             {"custom_id": "2", "response": {"status_code": 400, "body": {"error": {}}}},
             {"custom_id": "3", "response": None, "error": {"code": "batch_expired"}},
+            {"custom_id": "4", "error": {"code": "InvalidParameter", "message": "No."}},
+            {"custom_id": "5", "error": "No."},
+            {"custom_id": "6", "response": None},
         ),
     )
-    first, second, third = await answers(batches, "b")
+    first, second, third, *others = await answers(batches, "b")
+    # Failed requests are no requests that did not run, and make no batch expire.
+    assert [each.status for each in others] == [500, 500, None]
+    assert json.loads(others[0].body)["error"]["message"] == "No."
     assert (first.custom_id, first.status) == ("1", 200)
     assert json.loads(first.body) == {"id": "é" * 60}
     assert (second.status, third.status) == (400, None)

@@ -22,15 +22,13 @@ from tollgate.providers.ports.provider_batches import (
 )
 from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.batches.calls import ProviderCalls, make_calls
-from tollgate.providers.transports.batches.jsonl import batch_line, upload_lines
+from tollgate.providers.transports.batches.jsonl import FAILED, batch_line, upload_lines
 
 _PATH: Final = "/batches"
 _BATCHES_A_PAGE: Final = 100
 # Each page of results is one reply of limited size.
 _RESULTS_A_PAGE: Final = 20
 _OK: Final = 200
-# Errors of requests are texts without a code, which do not say whose fault they are.
-_FAILED: Final = 500
 
 
 class _Counts(Struct):
@@ -149,5 +147,5 @@ def _answer(result: _Result, *, is_cancelled: bool) -> BatchedAnswer:
     if is_cancelled or not error:
         return BatchedAnswer(custom_id=result.batch_request_id, status=None)
     return BatchedAnswer(
-        custom_id=result.batch_request_id, status=_FAILED, body=b'{"error":' + error + b"}"
+        custom_id=result.batch_request_id, status=FAILED, body=b'{"error":' + error + b"}"
     )
