@@ -26,8 +26,9 @@ from tollgate.providers.transports.batches.jsonl import FAILED, batch_line, uplo
 
 _PATH: Final = "/batches"
 _BATCHES_A_PAGE: Final = 100
-# Each page of results is one reply of limited size.
+# Each page is read as a whole, and 20 long answers are a few MB.
 _RESULTS_A_PAGE: Final = 20
+_PAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 _OK: Final = 200
 
 
@@ -124,7 +125,9 @@ class XaiBatches:
         token = ""
         while True:
             query = {"limit": limit, **({"pagination_token": token} if token else {})}
-            page = await self._calls.get(reply, f"{path}?{urlencode(query)}")
+            page = await self._calls.get(
+                reply, f"{path}?{urlencode(query)}", bytes_max=_PAGE_BYTES_MAX
+            )
             yield page
             if not page.pagination_token:
                 return
