@@ -324,3 +324,19 @@ async def test_c83_results_that_cannot_be_read_are_a_failure_of_the_provider(
     await batches.cancel("b")
     with pytest.raises(UpstreamError):
         await batches.cancel("b")
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral", "xai", "gemini"])
+async def test_c83_a_key_does_not_follow_a_redirect_to_another_host(
+    upstream: FakeUpstream, provider: OneProvider, form: BatchForm
+) -> None:
+    batches = batches_of(provider, form)
+    elsewhere = Script(status=307, headers={"location": f"{upstream.url}.example/"}, chunks=[])
+    path = {"anthropic": "/messages", "gemini": "/v1beta/models/m:streamGenerateContent"}
+    upstream.enqueue(elsewhere, elsewhere, elsewhere)
+    with pytest.raises(NotAccepted):
+        await batches.submit(NAME, requests(path.get(form, "/chat/completions")))
+    for called in batches.get_state("b"), answers(batches, "b"):
+        with pytest.raises(UpstreamError):
+            await called
+    assert upstream.unplayed == 0
