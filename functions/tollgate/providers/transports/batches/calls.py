@@ -48,9 +48,12 @@ class ProviderCalls:
         body: bytes = b"",
         form: tuple[FormPart, ...] = (),
         headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
-        content = await self.send(method, path, body=body, form=form, headers=headers)
+        content = await self.send(
+            method, path, body=body, form=form, headers=headers, bytes_max=bytes_max
+        )
         try:
             return json.decode(content, type=reply)
         except MsgspecError as invalid:
@@ -77,11 +80,16 @@ class ProviderCalls:
             raise self._late() from late
 
     async def get(
-        self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
+        self,
+        reply: type[_Reply],
+        path: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        *,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Return the reply to a read; raise UpstreamError for any failure."""
         try:
-            return await self.call(reply, "GET", path, headers=headers)
+            return await self.call(reply, "GET", path, headers=headers, bytes_max=bytes_max)
         except UpstreamRefused as refused:
             raise self.as_failure(refused) from refused
 
