@@ -16,6 +16,7 @@ from urllib3.filepost import encode_multipart_formdata
 from tests.batches import Died, Fate
 from tests.pictures import data_url, png
 from tests.stores import TESTER
+from tests.unit.engine.guardrails.homes import patterns
 from tests.videos import (
     EIGHT_SECONDS_NANO_USD,
     MODEL,
@@ -272,6 +273,36 @@ async def test_c84_bad_input_for_a_video_names_the_field(field: str, value: obje
     assert reply.status == 400, reply.body
     assert reply.error["param"].startswith(field)
     assert filming.home.held_nano_usd == 0
+
+
+async def test_c84_a_video_is_explained_and_listed_like_any_work() -> None:
+    filming = await open_studio()
+    body = {"model": MODEL, "prompt": "A bridge", "seconds": "8", "size": "1792x1024"}
+    path = "/v1/route/explain?format=videos"
+    found = await filming.api("POST", path, key=filming.secret, content=body)
+    assert found.status == 200, found.body
+    costs = [each["cost_max"] for each in found.json["candidates"]]
+    assert costs == [pytest.approx(2.4), pytest.approx(0.4)]
+    models = await filming.api("GET", "/v1/models?output_modalities=video")
+    [shown] = models.json["data"]
+    assert (shown["id"], shown["pricing"]["video_second"]) == (MODEL, "0.1")
+    assert shown["supported_parameters"] == ["seconds", "size"]
+    document = (await filming.api("GET", "/v1/openapi.json")).json
+    assert sorted(document["paths"]["/v1/videos"]) == ["get", "post"]
+
+
+async def test_c84_videos_are_refused_to_guarded_keys_and_playgrounds() -> None:
+    guarded = await open_studio(guardrails={"cards": patterns()})
+    refusal = await guarded.ask()
+    assert (refusal.status, refusal.error["param"]) == (400, "model"), refusal.body
+    filming = await open_studio()
+    opened = await filming.api("POST", "/v1/playground", key=filming.secret)
+    assert opened.status == 201, opened.body
+    refused_key = await filming.ask(key=opened.json["key"])
+    assert (refused_key.status, refused_key.error["code"]) == (403, "permission_denied")
+    for each in (guarded, filming):
+        assert each.home.held_nano_usd == 0
+        assert not each.woken
 
 
 async def test_c84_openais_sdk_makes_videos_unchanged() -> None:
