@@ -106,10 +106,11 @@ class JobErasure:
 
     async def _delete_files(self, video: Video) -> bool:
         """Delete the contents of a video, which may name an end user, unlike uploaded files."""
-        files, is_done = self._files, True
-        for file_id in video.file_ids.values() if files is not None else ():
-            file = await files.get(video.workspace_id, file_id)
-            is_done &= file is None or await files.remove_quietly(file)
+        is_done = True
+        if self._files is not None:
+            for file_id in video.file_ids.values():
+                file = await self._files.get(video.workspace_id, file_id)
+                is_done &= file is None or await self._files.remove_quietly(file)
         return is_done
 
     async def _rows(self, partition: str, prefix: str) -> AsyncIterator[list[Item]]:
