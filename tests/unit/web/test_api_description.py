@@ -78,6 +78,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/decisions"),
         ("POST", "/v1/images/generations"),
         ("POST", "/v1/images/edits"),
+        ("POST", "/v1/videos"),
         ("POST", "/v1/audio/speech"),
         ("POST", "/v1/audio/transcriptions"),
         ("POST", "/v1/audio/translations"),
