@@ -1,5 +1,6 @@
 """Videos over a house whose providers run jobs: their callers, their workers, and their files."""
 
+import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -67,6 +68,8 @@ class Studio:
     variants: dict[str, bytes] = field(default_factory=dict)
     submitted: list[WireRequest] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    at_once: int = 0
+    at_once_max: int = 0
 
     async def submit(self, request: WireRequest) -> bytes:
         if self.refusals:
@@ -78,6 +81,10 @@ class Studio:
         job, _, content = path.removeprefix("/videos/").partition("/")
         self.asked[path] += 1
         if content == "content":
+            self.at_once += 1
+            self.at_once_max = max(self.at_once_max, self.at_once)
+            await asyncio.sleep(1)
+            self.at_once -= 1
             return self.content
         if content:
             variant = content.partition("variant=")[2]

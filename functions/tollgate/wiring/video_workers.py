@@ -17,8 +17,8 @@ from tollgate.wiring.observation import wire_web_limits
 from tollgate.wiring.stores import Stores
 from tollgate.wiring.videos import wire_video_store, wire_videos
 
-# Steps that a server tries at a time; each may hold a whole video in memory.
-_AT_ONCE: Final = 4
+# Open videos that a server looks at in each round; one that waits for its provider costs one read.
+_AT_ONCE: Final = 256
 
 
 def wire_video_worker(

@@ -31,6 +31,7 @@ from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.videos import MADE_WITHIN_S, VIDEO_DAYS
 from tollgate.engine.batches.polling import BatchPolling
 from tollgate.stores.rules.level_settings import MemberSettings
+from tollgate.web.videos.working import DOWNLOADS_MAX
 
 
 async def check_once(filming: Filming, id_: str) -> None:
@@ -149,6 +150,15 @@ async def test_c84_a_message_for_a_video_that_is_delivered_twice_submits_once() 
     id_ = (await filming.ask()).json["id"]
     await asyncio.gather(*(filming.run(id_) for _ in range(3)))
     await check_once(filming, id_)
+
+
+async def test_c84_a_worker_has_few_contents_in_memory_at_a_time() -> None:
+    filming = await open_studio()
+    ids = [(await filming.ask()).json["id"] for _ in range(2 * DOWNLOADS_MAX)]
+    worker = filming.worker()
+    ended = await asyncio.gather(*(filming.run(id_, worker) for id_ in ids))
+    assert {video.status for video in ended} == {"completed"}
+    assert filming.near.at_once_max == DOWNLOADS_MAX
 
 
 async def test_c84_what_a_provider_may_have_accepted_is_not_submitted_again() -> None:

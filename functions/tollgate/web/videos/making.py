@@ -1,5 +1,6 @@
 """The steps of a video at its provider: submit, poll, store the contents, bill."""
 
+import asyncio
 import logging
 from functools import partial
 from typing import Final
@@ -76,6 +77,8 @@ class VideoMaking(Struct, kw_only=True):
     call: Call
     queued: QueuedVideo
     files: FileStore
+    downloads: asyncio.Semaphore
+    """Limits the contents in memory."""
 
     async def advance(self) -> float | None:
         """Try the next step; return the seconds until another one, or None at the end."""
@@ -169,30 +172,35 @@ class VideoMaking(Struct, kw_only=True):
         if video.file_ids:
             return True
         file_ids: dict[VideoVariant, str] = {}
-        for variant, (media_type, suffix) in _MEDIA_TYPES.items():
+        for variant in _MEDIA_TYPES:
             path = place.jobs.contents.get(variant)
             if path is None:
                 continue
             try:
-                content = await place.calls.get(path(job_id), bytes_max=VIDEO_BYTES_MAX)
+                async with self.downloads:
+                    file_ids[variant] = await self._keep(place, variant, path(job_id))
             except (UpstreamRefused, UpstreamError):
+                # Some servers have no pictures of a video.
                 if variant == "video":
                     raise
-                # Some servers have no pictures of a video.
-                continue
-            if variant == "video":
-                media_type, suffix = _check_video(content, place.target.provider)
-            new = NewFile(
-                workspace_id=video.workspace_id,
-                key_id=video.key_id,
-                member_id=video.member_id,
-                filename=f"{video.id}-{variant}.{suffix}",
-                purpose="video_output",
-                media_type=media_type,
-                expires_after_s=VIDEO_DAYS * DAY_S,
-            )
-            file_ids[variant] = (await self.files.create(new, content)).id
         return await self.lease.change(partial(keep, try_id=self.lease.try_id, file_ids=file_ids))
+
+    async def _keep(self, place: _JobPlace, variant: VideoVariant, path: str) -> str:
+        """Fetch one content, and return the id of its file, which expires."""
+        video, (media_type, suffix) = self.lease.video, _MEDIA_TYPES[variant]
+        content = await place.calls.get(path, bytes_max=VIDEO_BYTES_MAX)
+        if variant == "video":
+            media_type, suffix = _check_video(content, place.target.provider)
+        new = NewFile(
+            workspace_id=video.workspace_id,
+            key_id=video.key_id,
+            member_id=video.member_id,
+            filename=f"{video.id}-{variant}.{suffix}",
+            purpose="video_output",
+            media_type=media_type,
+            expires_after_s=VIDEO_DAYS * DAY_S,
+        )
+        return (await self.files.create(new, content)).id
 
     async def _bill(self, ended: bytes | UpstreamError) -> float | None:
         """Bill the video by its provider's last reply, and end it."""

@@ -33,6 +33,8 @@ _log: Final = logging.getLogger(__name__)
 # A step ends before its lease, and a worker needs as much time left to begin one.
 _STEP_S: Final = 300.0
 _LEASE_S: Final = 360.0
+# Contents that a process has in memory at a time.
+DOWNLOADS_MAX: Final = 4
 
 
 class VideoWorkerServices(Struct, frozen=True, kw_only=True):
@@ -53,6 +55,7 @@ class VideoWorker:
 
     def __init__(self, services: VideoWorkerServices) -> None:
         self._services = services
+        self._downloads = asyncio.Semaphore(DOWNLOADS_MAX)
         self.stop = asyncio.Event()
         self.steps = 0
         """The number of steps that this worker has tried."""
@@ -101,7 +104,12 @@ class VideoWorker:
             await lease.end(refusal)
             return None
         making = VideoMaking(
-            lease=lease, gateway=gateway, call=call, queued=queued, files=services.files
+            lease=lease,
+            gateway=gateway,
+            call=call,
+            queued=queued,
+            files=services.files,
+            downloads=self._downloads,
         )
         return await making.advance()
 
