@@ -14,6 +14,7 @@ from tollgate.settings import Settings
 
 if TYPE_CHECKING:
     from tollgate.aws.container_credentials import RotatingCredentials
+    from tollgate.aws.role_sessions import RoleSessions
 
 # The address at which Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container
 # credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
@@ -124,6 +125,18 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
         token_file=settings.container_credentials_token_file,
     )
     return RotatingCredentials(endpoint.fetch, SystemClock())
+
+
+def wire_role_sessions(settings: Settings, clock: Clock) -> "RoleSessions | None":
+    """Return the sessions in which Bedrock is called; None if the settings name no role."""
+    if settings.bedrock_role_arn is None:
+        return None
+    # Imported here because most gateways never use the module.
+    from tollgate.aws.role_sessions import RoleSessions, StsRole
+
+    url = settings.sts_endpoint_url or f"https://sts.{settings.aws_region}.amazonaws.com"
+    role = StsRole(settings.bedrock_role_arn, signer(settings, "sts", clock), url)
+    return RoleSessions(role.assume, clock)
 
 
 def _renewed(rotating: "RotatingCredentials") -> Credentials:
