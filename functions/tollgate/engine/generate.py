@@ -133,7 +133,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
     async with aclosing(
-        HeadStart(gateway, call.principal, first, ready, computations)
+        HeadStart(gateway, call.principal, first, ready, computations=computations)
     ) as head_start:
         (hold, plan), cancelled = await run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)

@@ -28,6 +28,7 @@ class HeadStart:
         principal: Principal,
         attempt: Attempt,
         request: Work | None,
+        *,
         computations: Computations,
     ) -> None:
         self._gateway = gateway

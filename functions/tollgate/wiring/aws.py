@@ -1,5 +1,6 @@
 """Creates clients for AWS services or emulators, as configured in the settings."""
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
@@ -8,6 +9,7 @@ from tollgate.aws.failures import StoreUnavailable
 from tollgate.aws.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
 from tollgate.http1.connecting import tls_context
 from tollgate.settings import Settings
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 # The address at which Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container
 # credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
 _ECS_URL: Final = "http://169.254.170.2"
+# Imported with the first gateway that calls Bedrock in sessions.
+_SESSIONS_OF: Final = DottedName[Callable[[str, Signer, str, Clock], "RoleSessions"]](
+    "tollgate.aws.role_sessions:sessions_of"
+)
 
 
 def aws_json(
@@ -131,12 +137,8 @@ def wire_role_sessions(settings: Settings, clock: Clock) -> "RoleSessions | None
     """Return the sessions in which Bedrock is called; None if the settings name no role."""
     if settings.bedrock_role_arn is None:
         return None
-    # Imported here because most gateways never use the module.
-    from tollgate.aws.role_sessions import RoleSessions, StsRole
-
     url = settings.sts_endpoint_url or f"https://sts.{settings.aws_region}.amazonaws.com"
-    role = StsRole(settings.bedrock_role_arn, signer(settings, "sts", clock), url)
-    return RoleSessions(role.assume, clock)
+    return _SESSIONS_OF()(settings.bedrock_role_arn, signer(settings, "sts", clock), url, clock)
 
 
 def _renewed(rotating: "RotatingCredentials") -> Credentials:

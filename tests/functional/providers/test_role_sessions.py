@@ -16,7 +16,7 @@ from tests.moto_server import running_moto
 from tests.upstream import FakeUpstream, Script
 from tests.upstream.server import Received
 from tollgate.aws.container_credentials import CredentialsUnavailable
-from tollgate.aws.role_sessions import RoleSessions, StsRole
+from tollgate.aws.role_sessions import StsRole, sessions_of
 from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import SystemClock
 from tollgate.engine.generate import generate
@@ -76,7 +76,7 @@ class Served:
             google_file=None,
             clock=clock,
         )
-        sessions = RoleSessions(StsRole(ROLE, SIGNER, self.sts.url).assume, clock)
+        sessions = sessions_of(ROLE, SIGNER, self.sts.url, clock)
         catalog = replace(self.home.catalog, providers=rows)
         providers = CatalogProviders(catalog, Registry(services, sessions))
         self.home.gateway = replace(self.home.gateway, providers=providers)

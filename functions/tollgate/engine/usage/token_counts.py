@@ -116,7 +116,7 @@ async def count_tokens(
                 media = RequestMedia(gateway.media, request, gateway.files, computations)
                 if not await compute(partial(media.is_whole_for, attempt.target)):
                     await admit(gateway, principal, request_id)
-                tokens = await _ask(gateway, principal, media, attempt, computations)
+                tokens = await _ask(gateway, principal, media, attempt, computations=computations)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:
@@ -166,6 +166,7 @@ async def _ask(
     principal: Principal,
     media: RequestMedia,
     attempt: Attempt,
+    *,
     computations: Computations,
 ) -> int | None:
     """Return the provider's count; None if the provider cannot count. Raises UpstreamError on

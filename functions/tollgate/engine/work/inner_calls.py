@@ -49,13 +49,16 @@ class InnerCalls(Struct, frozen=True, kw_only=True):
         deadline = Deadline.within(self.clock, timeout_s)
         async with asyncio.timeout(timeout_s):
             plan = self.plan(work, principal)
-            return await self._attempt(AttemptCursor(plan), plan, work, principal, deadline)
+            return await self._attempt(
+                AttemptCursor(plan), plan, work, principal=principal, deadline=deadline
+            )
 
     async def _attempt(
         self,
         cursor: AttemptCursor,
         plan: Plan,
         work: Work,
+        *,
         principal: Principal,
         deadline: Deadline,
     ) -> InnerAnswer:
