@@ -45,8 +45,16 @@ def chat(server: LocalServer, key: str | None = None) -> None:
     assert reply.status_code == 200, reply.text
 
 
+def playground(server: LocalServer) -> str:
+    """The secret of a playground, as the console opens one."""
+    authorization = {"authorization": f"Bearer {server.management_key}"}
+    opened = httpx.post(f"{server.base_url}/playground", headers=authorization)
+    return str(opened.json()["key"])
+
+
 def test_c64_a_month_is_closed_in_a_terminal(server: LocalServer, tmp_path: Path) -> None:
     chat(server)
+    chat(server, playground(server))
     printed(server, "credits", "add", "50", "--id", "plan", "--expires", "2099-01-01")
     printed(server, "workspaces", "update", "default", "--credit-limit", "200")
     printed(server, "credits", "pay", "12.5", "--id", "transfer")
@@ -68,7 +76,9 @@ def test_c64_a_month_is_closed_in_a_terminal(server: LocalServer, tmp_path: Path
     names = ("opening_balance", "grants", "payments", "adjustments", "usage")
     moves = [Decimal(balance_table[name]) for name in names if name in balance_table]
     assert sum(moves) == Decimal(balance_table["closing_balance"]) == amounts[-1]
-    assert any(line.startswith("test/echo") for line in table)
+    lines = [line.split() for line in table if line.startswith("test/echo")]
+    assert {line[2] for line in lines} == {"api", "playground"}
+    assert {row["source"] for row in rows if row["type"] == "usage"} == {"api", "playground"}
     assert f"{month} is not closed: figures may still change." in table
     page = printed(finance, "statement", "--html")
     assert page.startswith("<!doctype html>")

@@ -142,6 +142,8 @@ def test_c67_showback_in_focus_adds_up_to_the_costs_less_the_refunds() -> None:
     )
     assert (usage["SubAccountId"], usage["Tags"]) == ("search", '{"team": "search", "env": "ci"}')
     assert (usage["ConsumedQuantity"], usage["PricingQuantity"]) == ("5", "4")
+    [tried] = focus_rows("acme", [row("id1", "ci", "1", labels={"source": "playground"})], [])
+    assert tried["Tags"] == '{"source": "playground"}'
     assert (back["ChargeCategory"], back["ConsumedUnit"]) == ("Adjustment", "")
 
 

@@ -249,5 +249,7 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
         note=body.note,
         created_s=services.now_s(),
         generation_id=bare,
-        refunded=UsageGroup.of(record.labels, record.model, record.provider),
+        refunded=UsageGroup.of(
+            record.labels, record.model, record.provider, caller_labels=record.caller_labels
+        ),
     )

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import usd, usd_text
 from tollgate.core.money.statement import Statement, StatementLine
+from tollgate.core.principal import Source
 from tollgate.web.shapes import Usd, moment
 
 # `amount` is a row's change to the balance. In the last row, it is the closing balance, which is
@@ -18,6 +19,7 @@ STATEMENT_COLUMNS: Final = (
     "member",
     "model",
     "provider",
+    "source",
     "requests",
     "failed",
     "prompt_tokens",
@@ -29,12 +31,13 @@ STATEMENT_COLUMNS: Final = (
 
 
 class StatementLineObject(BaseModel):
-    """The usage of one team, member, model and provider in the month."""
+    """The usage of one team, member, model, provider and source in the month."""
 
     team: str | None
     member: str | None
     model: str | None
     provider_name: str | None
+    source: Source | None = Field(description="the console's playground, or any other program")
     requests: int
     failed: int
     prompt_tokens: int
@@ -51,6 +54,7 @@ class StatementLineObject(BaseModel):
             member=line.group.member,
             model=line.group.model,
             provider_name=line.group.provider,
+            source=line.group.source,
             requests=line.requests,
             failed=line.failed,
             prompt_tokens=line.input_tokens,
@@ -148,6 +152,7 @@ def statement_rows(statement: Statement) -> Iterator[Mapping[str, str]]:
             "member": line.group.member or "",
             "model": line.group.model or "",
             "provider": line.group.provider or "",
+            "source": line.group.source or "",
             "requests": str(line.requests),
             "failed": str(line.failed),
             "prompt_tokens": str(line.input_tokens),
