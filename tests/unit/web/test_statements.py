@@ -84,6 +84,12 @@ async def test_c64_a_statement_has_usage_by_team_and_member_net_of_refunds() -> 
 async def test_c64_every_form_tells_usage_of_the_playground_apart(stated: str, source: str) -> None:
     them = await billed(source=stated)
     found = (await them.ask("acme read", "GET", PATH, None)).json["data"]
+    [*_, refund] = sorted(
+        (await them.ask("acme read", "GET", "/v1/credits/ledger", None)).json["data"],
+        key=lambda entry: entry["type"],
+    )
+    assert refund["refunded"]["team"] == HOSTILE
+    assert refund["refunded"]["source"] == source
     # The refund is on the line of the usage that it gives back.
     [line] = found["lines"]
     assert (line["source"], line["cost"], line["refunded"]) == (source, 0.00006, 0.00003)

@@ -11,6 +11,7 @@ from tollgate.core.money.statement import Statement, StatementLine
 from tollgate.core.principal import Source
 from tollgate.web.shapes import Usd, moment
 
+# Scripts select columns by position, so a new column must be the last.
 # `amount` is a row's change to the balance. In the last row, it is the closing balance, which is
 # the sum of the rows above.
 STATEMENT_COLUMNS: Final = (
@@ -19,7 +20,6 @@ STATEMENT_COLUMNS: Final = (
     "member",
     "model",
     "provider",
-    "source",
     "requests",
     "failed",
     "prompt_tokens",
@@ -27,6 +27,7 @@ STATEMENT_COLUMNS: Final = (
     "cost",
     "refunded",
     "amount",
+    "source",
 )
 
 
