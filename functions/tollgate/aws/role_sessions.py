@@ -116,8 +116,12 @@ class RoleSession:
             if self._clock.monotonic_s() >= self._renew_again_s:
                 self._begin()
             return
+        is_joined = self._fetching is not None and not self._fetching.done()
         # A caller that leaves must not end the fetch for the others.
         failure = await asyncio.shield(self._begin())
+        if failure is not None and is_joined:
+            # The fetch may have been frozen with its process, and have lost its connection.
+            failure = await asyncio.shield(self._begin())
         if failure is not None:
             raise failure
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from tests.functional.providers.one_provider import AWS, CHAT, Secrets, script
 from tests.gateways import House, RecordedReply, house
@@ -23,6 +24,8 @@ from tollgate.engine.generate import generate
 from tollgate.providers.ports.base import ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.settings import Settings
+from tollgate.wiring.generation import wire_upstream
 from tollgate.wiring.providers import CatalogProviders, Registry
 
 ROLE = "arn:aws:iam::123456789012:role/tollgate-BedrockRole"
@@ -149,6 +152,35 @@ async def test_c103_a_team_without_a_session_is_served_elsewhere_and_not_in_anot
     _, record = served.home.stores.books.records.values()
     assert record.attempts[0].error == "provider_unavailable"
     assert record.attempts[-1].provider == "far"
+
+
+async def test_c103_the_setting_names_the_role_and_unset_nothing_changes(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {
+        "AWS_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "AKID",
+        "AWS_SECRET_ACCESS_KEY": "shh",
+        "TOLLGATE_STS_ENDPOINT_URL": served.sts.url,
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    row = replace(BEDROCK["converse"], base_url=served.bedrock.url)
+    catalog = replace(served.home.catalog, providers={"near": row})
+    principal = replace(served.home.principal, team_id="red")
+    served.sts.enqueue(session("red"))
+    served.bedrock.enqueue(*[Script.json(200, {})] * 2)
+    for role in ("", ROLE):
+        monkeypatch.setenv("TOLLGATE_BEDROCK_ROLE_ARN", role)
+        wired = wire_upstream(Settings(), SystemClock())
+        provider = CatalogProviders(catalog, wired.registry).provider("near", principal)
+        async with provider.transport.open(WireRequest(path="/any", body={}), Timeouts()):
+            pass
+        await wired.aclose()
+    assert [signer_of(each) for each in served.bedrock.received] == ["AKID", "ASIA-red"]
+    monkeypatch.setenv("TOLLGATE_BEDROCK_ROLE_ARN", "tollgate-BedrockRole")
+    with pytest.raises(ValidationError, match="bedrock_role_arn"):
+        Settings()
 
 
 async def test_c103_motos_sts_begins_a_session() -> None:

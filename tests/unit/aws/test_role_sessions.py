@@ -19,11 +19,15 @@ NAME = re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)
 
 
 class Sts:
-    """Numbers the sessions that it begins; `broken` refuses them, `held` withholds them."""
+    """Numbers the sessions that it begins; `broken` refuses them, `held` withholds them.
+
+    `lost` are the numbers of calls whose connection is lost.
+    """
 
     def __init__(self, clock: HandClock) -> None:
         self.begun: list[str] = []
         self.broken = False
+        self.lost: set[int] = set()
         self.held = asyncio.Event()
         self.held.set()
         self._clock = clock
@@ -32,7 +36,7 @@ class Sts:
         self.begun.append(name)
         number = len(self.begun)
         await self.held.wait()
-        if self.broken:
+        if self.broken or number in self.lost:
             raise CredentialsUnavailable("STS: AccessDenied")
         credentials = Credentials(f"{name}-{number}", "secret", "token")
         return Lease(credentials, self._clock.now_s() + HOUR_S)
@@ -115,14 +119,33 @@ async def test_a_request_fails_without_a_session_and_the_next_one_asks_again(
     sts.broken = True
     waiting = await asyncio.gather(*(session.prepare() for _ in range(5)), return_exceptions=True)
     assert [str(each) for each in waiting] == ["STS: AccessDenied"] * 5
-    assert len(sts.begun) == 1
+    # All of them together ask once more: the call that they joined may be an old one.
+    assert len(sts.begun) == 2
     sts.broken = False
-    assert await used(session) == "a@acme-2"
+    assert await used(session) == "a@acme-3"
     # A session that has ended is not used, even if AWS gives no other.
     sts.broken = True
     clock.now += HOUR_S - 60
     with pytest.raises(CredentialsUnavailable):
         await session.prepare()
+
+
+async def test_a_renewal_that_was_frozen_with_its_process_fails_no_request(
+    sessions: RoleSessions, sts: Sts, clock: HandClock
+) -> None:
+    session = sessions.session("a@acme")
+    await used(session)
+    sts.held.clear()
+    clock.now += HOUR_S - 299
+    await used(session)
+    # Lambda freezes the process, and the connection to STS is lost meanwhile.
+    sts.lost.add(2)
+    clock.now += HOUR_S
+    thawed = asyncio.create_task(session.prepare())
+    await asyncio.sleep(0)
+    sts.held.set()
+    await thawed
+    assert await used(session) == "a@acme-3"
 
 
 async def test_a_caller_that_leaves_does_not_end_the_call_that_others_wait_for(
