@@ -24,7 +24,7 @@ Role = KeyRole | MemberRole | PlaygroundRole
 # The label with the source of generations that no program requested, such as PLAYGROUND.
 SOURCE_LABEL: Final = "source"
 # The source of a generation.
-Source = Literal["api", "playground"]
+GenerationSource = Literal["api", "playground"]
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # request's maximum cost.
 Admission = Literal["positive", "covered"]
@@ -37,7 +37,7 @@ AnswerSharing = Literal["key", "workspace"]
 KeptAddress = Literal["last"]
 
 
-def source_of(caller_labels: Mapping[str, str]) -> Source:
+def generation_source(caller_labels: Mapping[str, str]) -> GenerationSource:
     """Return the source of a generation with these labels of its caller."""
     return PLAYGROUND if caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api"
 

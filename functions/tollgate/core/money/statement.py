@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.errors import RequestError, invalid_request
-from tollgate.core.principal import Source, source_of
+from tollgate.core.principal import GenerationSource, generation_source
 from tollgate.core.records.activity import ROWS_READ_MAX
 
 _MONTH: Final = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
@@ -32,7 +32,7 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
     member: str | None = None
     model: str | None = None
     provider: str | None = None
-    source: Source | None = "api"
+    source: GenerationSource | None = "api"
 
     @classmethod
     def of(
@@ -49,7 +49,7 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
             member=labels.get("member"),
             model=model,
             provider=provider,
-            source=source_of(caller_labels),
+            source=generation_source(caller_labels),
         )
 
 

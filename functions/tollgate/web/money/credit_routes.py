@@ -12,7 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError, invalid_request, not_f
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd, usd, usd_text
 from tollgate.core.money.statement import UsageGroup
-from tollgate.core.principal import Principal, Source
+from tollgate.core.principal import GenerationSource, Principal
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.credit import (
     ENTRIES_PAGE_MAX,
@@ -76,7 +76,7 @@ class RefundedUsage(BaseModel):
     member: str | None
     model: str | None
     provider_name: str | None
-    source: Source | None
+    source: GenerationSource | None
 
     @classmethod
     def of(cls, group: UsageGroup) -> "RefundedUsage":

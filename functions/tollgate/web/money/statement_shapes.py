@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import usd, usd_text
 from tollgate.core.money.statement import Statement, StatementLine
-from tollgate.core.principal import Source
+from tollgate.core.principal import GenerationSource
 from tollgate.web.shapes import Usd, moment
 
 # Scripts select columns by position, so a new column must be the last.
@@ -38,7 +38,9 @@ class StatementLineObject(BaseModel):
     member: str | None
     model: str | None
     provider_name: str | None
-    source: Source | None = Field(description="the console's playground, or any other program")
+    source: GenerationSource | None = Field(
+        description="the console's playground, or any other program"
+    )
     requests: int
     failed: int
     prompt_tokens: int

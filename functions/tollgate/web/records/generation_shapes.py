@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
-from tollgate.core.principal import Source, source_of
+from tollgate.core.principal import GenerationSource, generation_source
 from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     BillLine,
@@ -158,7 +158,9 @@ class GenerationObject(BaseModel):
     key_name: str
     labels: dict[str, str]
     ingress_format: str
-    source: Source = Field(description="`playground` for requests of the console's playground")
+    source: GenerationSource = Field(
+        description="`playground` for requests of the console's playground"
+    )
     streamed: bool
     cancelled: bool
     status: Outcome
@@ -237,7 +239,7 @@ class GenerationObject(BaseModel):
             key_name=record.key_label,
             labels=dict(record.all_labels),
             ingress_format=record.ingress_format,
-            source=source_of(record.caller_labels),
+            source=generation_source(record.caller_labels),
             streamed=record.streamed,
             cancelled=record.outcome == "cancelled",
             status=record.outcome,
