@@ -22,6 +22,7 @@ from tollgate.core.clock import Clock, Deadline
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.files.stored import FileDownload, NewFile, StoredFile
 from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.videos import Video
@@ -107,8 +108,8 @@ class Studios:
     directory: ProviderDirectory
     studios: dict[str, Studio]
 
-    def provider(self, slug: str) -> Provider:
-        known, form = self.directory.provider(slug), WIRE_FORMATS["openai_chat"]
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        known, form = self.directory.provider(slug, principal), WIRE_FORMATS["openai_chat"]
         return Provider(
             known.codec,
             known.transport,

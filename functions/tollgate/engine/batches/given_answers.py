@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
+from tollgate.core.principal import Principal
 from tollgate.core.routing.endpoint_status import (
     AnswerTime,
     CooldownPolicy,
@@ -21,8 +22,8 @@ class AnsweredProviders(Struct, frozen=True):
     directory: ProviderDirectory
     transport: Transport
 
-    def provider(self, slug: str) -> Provider:
-        known = self.directory.provider(slug)
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        known = self.directory.provider(slug, principal)
         return Provider(known.codec, self.transport, known.batch_codecs, known.stream_codecs)
 
 

@@ -236,7 +236,7 @@ class VideoMaking(Struct, kw_only=True):
             lambda: planner.plan(planning_request(self.call), now_s=now_s)
         )
         target, kind = plan.attempts[0].target, self.call.parsed.request.kind
-        provider = self.gateway.providers.provider(target.provider)
+        provider = self.gateway.providers.provider(target.provider, self.call.principal)
         load, load_jobs = provider.batch_codecs.get(kind), provider.job_codecs.get(kind)
         if load is None or load_jobs is None or provider.job_calls is None:
             raise lacks_kind(plan.attempts[0], kind)
