@@ -45,13 +45,19 @@ class CooldownSection(Strict):
     within_s: Interval = 60.0
     """Time window in which failures are counted, in seconds."""
     rest_s: Seconds = 30.0
-    """Length of a cooldown, in seconds."""
+    """Length of a cooldown, in seconds. One request then probes the endpoint."""
+    rest_max_s: Seconds = 300.0
+    """Maximum length of a cooldown, which doubles each time a probe fails. Values below `rest_s`
+    have no effect."""
 
     @property
     def policy(self) -> CooldownPolicy:
         """Return the policy in the type that stores use."""
         return CooldownPolicy(
-            after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
+            after_failures=self.after_failures,
+            within_s=self.within_s,
+            rest_s=self.rest_s,
+            rest_max_s=self.rest_max_s,
         )
 
 

@@ -179,7 +179,7 @@ class Defective:
     ) -> Mapping[str, float]:
         return {}
 
-    def has_key_note(self, endpoint_id: str) -> bool:
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         return False
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:

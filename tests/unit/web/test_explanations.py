@@ -144,6 +144,13 @@ async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() ->
     reply = await ask(call, "acme/large")
     assert considered(reply) == [(2, "near/large-1", None), (1, "far/L", None)]
     assert reply.json["candidates"][0]["resting_until"] is not None
+    assert not reply.json["candidates"][0]["probes"]
+    await call.home.gateway.clock.sleep(policy.rest_s)
+    reply = await ask(call, "acme/large")
+    assert considered(reply) == [(1, "near/large-1", None), (2, "far/L", None)]
+    assert [each["probes"] for each in reply.json["candidates"]] == [True, False]
+    # An explanation leaves the probe to a request.
+    assert await call.home.stores.cooldowns.begin_probe("near/large-1", policy)
 
 
 async def measure(call: Api, *, near: int, far: int) -> None:

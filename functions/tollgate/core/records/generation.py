@@ -237,6 +237,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The prompt policies of the gateway, the levels and the key."""
     conversation_hash: str | None = None
     """The hash of the conversation's beginning; None with a session id, or for a short prompt."""
+    probe: str | None = None
+    """The endpoint that the request probed after a cooldown; None if it probed none."""
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

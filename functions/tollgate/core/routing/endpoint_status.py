@@ -7,6 +7,14 @@ from msgspec import Struct
 
 from tollgate.core.clock import DAY_S
 
+# Enough doublings to reach any maximum from a rest of a second.
+_DOUBLINGS_MAX: Final = 10
+# Time after which a probe without a result no longer keeps others away: the default limits for
+# connecting and for the first token.
+PROBE_LASTS_S: Final = 130.0
+# Time after the longest rest from which old failures say nothing about an endpoint.
+FAILURES_LAST_S: Final = 3_600.0
+
 
 class CooldownPolicy(Struct, frozen=True, kw_only=True):
     """The rule for an endpoint's cooldown, during which other endpoints are preferred."""
@@ -15,7 +23,18 @@ class CooldownPolicy(Struct, frozen=True, kw_only=True):
     """The number of failures within `within_s` seconds that start a cooldown."""
     within_s: float = 60.0
     rest_s: float = 30.0
-    """The length of a cooldown."""
+    """The length of the first cooldown, which doubles with each probe that fails."""
+    rest_max_s: float = 300.0
+    """The maximum length of a cooldown that failed probes prolong."""
+
+    @property
+    def longest_rest_s(self) -> float:
+        """The maximum length of any cooldown."""
+        return max(self.rest_s, self.rest_max_s)
+
+    def rest_after(self, probes: int) -> float:
+        """Return the length of a cooldown after this number of probes."""
+        return min(self.rest_s * 2.0 ** min(probes, _DOUBLINGS_MAX), self.longest_rest_s)
 
 
 KeyFault: TypeAlias = Literal["absent", "rejected"]

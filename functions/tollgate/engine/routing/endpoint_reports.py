@@ -41,10 +41,11 @@ class EndpointReports:
             self._send(report, endpoint_id)
 
     def note_first_token(self, target: Target, first_token_ms: int) -> None:
-        """Record the serving endpoint's time to the first token, which shows that its key works."""
+        """Record the serving endpoint's time to the first token, which shows that it works."""
         self._serving = target, first_token_ms
-        if self._store.has_key_note(target.endpoint_id):
-            self._send(self._store.remove_key_note(target.endpoint_id), target.endpoint_id)
+        if self._store.awaits_answer(target.endpoint_id, self._policy):
+            report = self._store.note_recovery(target.endpoint_id, self._policy)
+            self._send(report, target.endpoint_id)
 
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of a complete answer; the store decides when sums are written.

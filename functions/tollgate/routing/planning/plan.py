@@ -1,6 +1,6 @@
 """The plan for a request: the endpoints to try, in order."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -132,14 +132,26 @@ class Plan(Struct, frozen=True, kw_only=True):
         left = tuple(each for each in self.attempts if each.target.model not in models)
         return replace(self, attempts=left)
 
-    def resting_last(self, resting: Collection[str]) -> "Plan":
+    def probe_candidates(self, resting: Mapping[str, float], now_s: float) -> Iterator[str]:
+        """Yield the endpoints whose probe is due, and that come before all others that do not rest.
+
+        `resting` has the Unix second from which each endpoint in cooldown may be probed.
+        """
+        for name in dict.fromkeys(attempt.target.endpoint_id for attempt in self.attempts):
+            if name not in resting:
+                return
+            if resting[name] <= now_s:
+                yield name
+
+    def resting_last(self, resting: Collection[str], *, probe: str | None = None) -> "Plan":
         """Return the plan with endpoints in cooldown last, because trying one is better than
-        refusing the request.
+        refusing the request. The endpoint that the request probes comes first.
         """
         if not resting:
             return self
-        attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
-        return replace(self, attempts=tuple(attempts))
+        attempts = sorted(self.attempts, key=lambda attempt: _rank_of_rest(attempt, resting, probe))
+        trace = self.trace if probe is None else replace(self.trace, probe=probe)
+        return replace(self, attempts=tuple(attempts), trace=trace)
 
     @property
     def is_compacted_by_provider(self) -> bool:
@@ -186,6 +198,11 @@ class Plan(Struct, frozen=True, kw_only=True):
             attempts = attempts[:1]
         unmet = () if decides or len(models) == len(self.attempts) else ("provider.sort",)
         return replace(self, attempts=tuple(attempts), unmet=unmet)
+
+
+def _rank_of_rest(attempt: Attempt, resting: Collection[str], probe: str | None) -> int:
+    name = attempt.target.endpoint_id
+    return 0 if name == probe else 1 + (name in resting)
 
 
 _UNMEASURED = float("inf")

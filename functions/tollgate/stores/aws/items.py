@@ -298,6 +298,8 @@ class CooldownItem(AnyItem):
     COUNT: Final = "n"  # N: number of failures
     LAST: Final = "l"  # N: Unix second of the last failure
     FAULT: Final = "k"  # S: fault of the key in the last failure, or `-` (optional)
+    PROBED: Final = "p"  # N: Unix second at which the last probe began (optional)
+    PROBES: Final = "r"  # N: number of probes since the endpoint last answered (optional)
 
 
 class SpeedItem(AnyItem):

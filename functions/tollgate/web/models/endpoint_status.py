@@ -26,8 +26,10 @@ class KeyFields(TypedDict):
 class EndpointStatus(Struct, frozen=True, kw_only=True):
     """The status of some endpoints, by their ids."""
 
+    read_s: float = 0.0
+    """Unix second of the read."""
     resting: Mapping[str, float] = {}
-    """Unix second at which each cooldown ends."""
+    """Endpoints in cooldown, with the Unix second from which one request may probe each."""
     speeds: Mapping[str, Speed] = {}
     keys: Mapping[str, KeyNote] = {}
     """Faults of keys that requests found."""
@@ -66,4 +68,6 @@ async def find_status(
     if services.find_missing_key is not None:
         places = await asyncio.gather(*map(services.find_missing_key, rows.values()))
         usable = {slug: place is None for slug, place in zip(rows, places, strict=True)}
-    return EndpointStatus(resting=resting, speeds=speeds, keys=keys, usable=usable)
+    return EndpointStatus(
+        read_s=services.clock.now_s(), resting=resting, speeds=speeds, keys=keys, usable=usable
+    )

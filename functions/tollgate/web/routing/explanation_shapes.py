@@ -71,8 +71,10 @@ class CandidateObject(BaseModel):
     )
     removed: str | None = Field(description="reason for the exclusion")
     resting_until: datetime | None = Field(
-        description="end of a cooldown after failures, until which the endpoint is tried last"
+        description="time from which one request probes an endpoint in cooldown, which all others "
+        "try last until it answers"
     )
+    probes: bool = Field(description="whether the next such request would be this probe")
     latency_ms: int | None = Field(description="time to the first token, as measured here")
     tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
     key: KeyFault | None = Field(
@@ -190,19 +192,19 @@ def explain_plan(
     shadow: ExplainedShadow | None = None,
     work: Work | None = None,
 ) -> ExplanationObject:
-    """Explain a survey. Endpoints in cooldown are tried last; requests that sort by speed use the
-    measured speeds.
+    """Explain a survey. Endpoints in cooldown are tried last, except one whose probe is due;
+    requests that sort by speed use the measured speeds.
 
     `time_s` is the time for the whole answer. Raises the refusal of a request whose model name is
     unknown, and RequestError for a fault that matches nothing in the plan.
     """
     if survey.trace is None and survey.refusal is not None:
         raise survey.refusal
-    plan = (
-        survey.plan.fastest_first(status.speeds).resting_last(status.resting)
-        if survey.plan
-        else None
-    )
+    plan = survey.plan
+    if plan is not None:
+        plan = plan.fastest_first(status.speeds)
+        probe = next(plan.probe_candidates(status.resting, status.read_s), None)
+        plan = plan.resting_last(status.resting, probe=probe)
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
@@ -221,6 +223,7 @@ def explain_plan(
                 each,
                 place=places.get(_place_of(each.attempt)),
                 status=status,
+                probe=plan.trace.probe if plan else None,
             )
             for each in survey.candidates
         ],
@@ -254,7 +257,7 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, status: EndpointStatus
+    candidate: Candidate, *, place: int | None, status: EndpointStatus, probe: str | None
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     until_s = status.resting.get(attempt.target.endpoint_id)
@@ -278,6 +281,7 @@ def _candidate(
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
+        probes=place is not None and attempt.target.endpoint_id == probe,
         latency_ms=None if speed is None else speed.latency_ms,
         tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
         **status.key_fields(attempt.target),
