@@ -147,7 +147,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             meter=meter,
             guards=_GUARDED_GENERATION()(guards, gateway, call, meter) if guards else None,
             deadline=call.deadline,
-            reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
+            reports=EndpointReports(gateway.cooldowns, gateway.cooldown, plan.speed_policy),
             head_start=head_start,
             computations=computations,
         )

@@ -156,9 +156,14 @@ async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() ->
 async def measure(call: Api, *, near: int, far: int) -> None:
     store = call.home.stores.cooldowns
     for endpoint, first_token_ms in {"near/large-1": near, "far/L": far}.items():
-        times = AnswerTime(first_token_ms=first_token_ms, output_tokens=40, output_ms=1_500)
-        store.add_answer(endpoint, times)
-        await store.write_speed(endpoint)
+        times = AnswerTime(
+            answers=20,
+            first_token_ms=20 * first_token_ms,
+            output_tokens=20 * 40,
+            output_ms=20 * 1_500,
+        )
+        store.add_answer(f"{endpoint} <=2000", times)
+        await store.write_speed(f"{endpoint} <=2000")
 
 
 async def test_c19_c53_a_request_that_sorts_by_speed_is_told_the_figures_and_the_order() -> None:
@@ -183,6 +188,29 @@ async def test_c19_c53_it_is_told_that_nothing_is_measured() -> None:
     assert considered(reply) == [(1, "near/large-1", None), (2, "far/L", None)]
     [line] = [it for it in render_explanation(reply.json) if it.startswith("provider.sort")]
     assert line == "provider.sort has no effect: no measurements of these endpoints are available."
+
+
+async def test_c19_c53_few_measurements_are_named_and_other_sizes_are_not_shown() -> None:
+    call = await api()
+    await measure(call, near=900, far=200)
+    store = call.home.stores.cooldowns
+    store.add_answer("far/L", AnswerTime(answers=3, first_token_ms=30))
+    await store.write_speed("far/L")
+    reply = await ask(
+        call,
+        "acme/large",
+        provider={"sort": "latency"},
+        messages=[{"role": "user", "content": "word " * 16_000}],
+    )
+    assert considered(reply) == [(1, "near/large-1", None), (2, "far/L", None)]
+    near, far = reply.json["candidates"]
+    assert (near["latency_ms"], near["samples"], near["thin"]) == (
+        None,
+        None,
+        "thin: 0 of 20 samples",
+    )
+    assert (far["latency_ms"], far["samples"], far["thin"]) == (10, 3, "thin: 3 of 20 samples")
+    assert any("thin: 3 of 20 samples" in each for each in render_explanation(reply.json))
 
 
 async def test_c19_c53_without_fallbacks_all_but_the_fastest_are_excluded() -> None:

@@ -144,7 +144,8 @@ def _remark(candidate: Any) -> str:
         rests = "one request probes it after its rest"
     percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
     batched = f"{percent}% of the price in batches" if percent else ""
-    return ", ".join(filter(None, (_key_fault(candidate), reads, rests, batched)))
+    thin = candidate.get("thin")
+    return ", ".join(filter(None, (_key_fault(candidate), reads, rests, thin, batched)))
 
 
 def _key_fault(candidate: Any) -> str:

@@ -1,5 +1,6 @@
 """The status of endpoints: cooldowns after failures, measured speeds, and retirement."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import Final, Literal, TypeAlias
 
@@ -79,6 +80,49 @@ class Speed(Struct, frozen=True, kw_only=True):
     """Milliseconds from the request to the first token."""
     tokens_per_s: float | None = None
     """Output tokens per second over the whole answer; None if no answer had a count of tokens."""
+    answers: int = 0
+    """Measured answers, of which older ones count less."""
+    since_s: int = 0
+    """Unix second at which the earliest measurement that counts began."""
+
+
+def average_speed(speeds: Sequence[Speed]) -> Speed | None:
+    """Return the average of measurements, weighted by their answers; None if there are none."""
+    if len(speeds) < 2:
+        return speeds[0] if speeds else None
+    counted = [(speed.tokens_per_s, speed.answers) for speed in speeds if speed.tokens_per_s]
+    answers = sum(speed.answers for speed in speeds)
+    return Speed(
+        latency_ms=round(sum(each.latency_ms * each.answers for each in speeds) / max(answers, 1)),
+        tokens_per_s=sum(rate * number for rate, number in counted)
+        / max(sum(number for _, number in counted), 1)
+        if counted
+        else None,
+        answers=answers,
+        since_s=max(speed.since_s for speed in speeds),
+    )
+
+
+class SpeedPolicy(Struct, frozen=True, kw_only=True):
+    """The rule by which measured speeds order the endpoints of a model."""
+
+    prompt_tokens: tuple[int, ...] = (2_000, 16_000)
+    """The estimated sizes of prompts that divide measurements, in rising order."""
+    answers_min: int = 20
+    """The smallest number of answers from which an endpoint is compared."""
+    explore_percent: int = 2
+    """The share of sorted requests that measure an endpoint with old or few answers."""
+
+    def measured_id(self, endpoint_id: str, prompt_tokens: int) -> str:
+        """Return the id under which an endpoint's answers to prompts of this size are measured."""
+        for size in self.prompt_tokens:
+            if prompt_tokens <= size:
+                return f"{endpoint_id} <={size}"
+        return endpoint_id
+
+    def measured_ids(self, endpoint_id: str) -> tuple[str, ...]:
+        """Return the ids of an endpoint's measurements of all sizes."""
+        return (*(f"{endpoint_id} <={size}" for size in self.prompt_tokens), endpoint_id)
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault, SpeedPolicy
 from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
@@ -27,9 +27,10 @@ _DELIVERY_LIMIT_S: Final = 1.0
 class EndpointReports:
     """The reports of one generation, sent in the background."""
 
-    def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
+    def __init__(self, store: CooldownStore, policy: CooldownPolicy, speeds: SpeedPolicy) -> None:
         self._store = store
         self._policy = policy
+        self._speeds = speeds
         self._reports: dict[asyncio.Task[bool | None], str] = {}
         # The serving endpoint, and the milliseconds until its first token.
         self._serving: tuple[Target, int] | None = None
@@ -66,8 +67,9 @@ class EndpointReports:
             output_tokens=tokens,
             output_ms=record.attempts[-1].duration_ms if tokens else 0,
         )
-        if self._store.add_answer(target.endpoint_id, times):
-            report = self._store.write_speed(target.endpoint_id)
+        measured = self._speeds.measured_id(target.endpoint_id, trace.estimated_input_tokens)
+        if self._store.add_answer(measured, times):
+            report = self._store.write_speed(measured)
             self._send(report, target.endpoint_id)
 
     async def deliver(self, journal: Journal, request_id: str) -> None:

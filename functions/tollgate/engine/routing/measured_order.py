@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.plan import Plan
-from tollgate.stores.ports.base import Hold
+from tollgate.routing.planning.speed_order import fastest_first
+from tollgate.stores.ports.base import CooldownStore, Hold
 
 
 async def hold_and_order(
@@ -24,13 +26,28 @@ async def hold_and_order(
     if plan.speed_sort is None:
         hold, resting = await asyncio.gather(holding, finding)
     else:
-        measuring = gateway.cooldowns.find_speeds(plan.endpoint_ids)
-        hold, resting, speeds = await asyncio.gather(holding, finding, measuring)
-        plan = plan.fastest_first(speeds)
+        hold, resting, speeds = await asyncio.gather(
+            holding, finding, _find_speeds(gateway.cooldowns, plan)
+        )
+        plan = fastest_first(
+            plan,
+            speeds,
+            request_id=hold.id,
+            now_s=gateway.clock.now_s(),
+            resting=resting,
+        )
     plan = plan.without_models(hold.closed_models)
     # A refused request would never report its probe, so the probe begins after the hold.
     probe = await _begin_probe(gateway, plan, resting) if resting else None
     return hold, plan.resting_last(resting, probe=probe)
+
+
+async def _find_speeds(store: CooldownStore, plan: Plan) -> Mapping[str, Speed]:
+    """Return the speeds of the plan's endpoints for prompts of the request's size."""
+    tokens = plan.trace.estimated_input_tokens
+    names = {plan.speed_policy.measured_id(name, tokens): name for name in plan.endpoint_ids}
+    speeds = await store.find_speeds(names)
+    return {names[measured]: speed for measured, speed in speeds.items()}
 
 
 async def _begin_probe(gateway: Gateway, plan: Plan, resting: Mapping[str, float]) -> str | None:

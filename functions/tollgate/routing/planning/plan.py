@@ -10,7 +10,8 @@ from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
 from tollgate.core.prompt_policy import UNSTATED, PromptUse
 from tollgate.core.records.generation import RoutingTrace
-from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, Speed
+from tollgate.core.request import ProviderSort
+from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, SpeedPolicy
 from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
 from tollgate.core.usage import Units
 from tollgate.core.work.pictures import Picture
@@ -114,6 +115,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     """The lowest ceiling of the request's cost; None if there is no ceiling."""
     unmet: tuple[str, ...] = ()
     """Names of preferences and tools that have no effect."""
+    sort: ProviderSort | None = None
+    """Order of the endpoints, if the request or its route states one."""
+    speed_policy: SpeedPolicy = SpeedPolicy()
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
@@ -163,55 +167,10 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def speed_sort(self) -> Literal["throughput", "latency"] | None:
-        """The speed requested by `provider.sort`; None for any other order."""
-        preferences = self.trace.preferences
-        if preferences is None or preferences.sort == "price":
-            return None
-        return preferences.sort
-
-    def fastest_first(self, speeds: Mapping[str, Speed]) -> "Plan":
-        """Return the plan with each model's endpoints sorted by measured speed.
-
-        `provider.order` takes precedence. Endpoints without measurements come last, in their
-        previous order. If no endpoint has been measured, the plan reports the preference as unmet.
-        """
-        preferences, measure = self.trace.preferences, self.speed_sort
-        if preferences is None or measure is None:
-            return self
-        models = self.models
-        listed = list(preferences.order)
-
-        def place(attempt: Attempt) -> tuple[int, int, float]:
-            target = attempt.target
-            slug, order = target.provider, len(listed)
-            if slug in listed:
-                order = listed.index(slug)
-            return (
-                models.index(target.model),
-                order,
-                _slowness(speeds.get(target.endpoint_id), measure),
-            )
-
-        attempts = sorted(self.attempts, key=place)
-        decides = any(_slowness(speed, measure) < _UNMEASURED for speed in speeds.values())
-        if not (preferences.fallbacks or preferences.order):
-            attempts = attempts[:1]
-        unmet = () if decides or len(models) == len(self.attempts) else ("provider.sort",)
-        return replace(self, attempts=tuple(attempts), unmet=unmet)
+        """The speed by which endpoints are sorted; None for any other order."""
+        return None if self.sort == "price" else self.sort
 
 
 def _rank_of_rest(attempt: Attempt, resting: Collection[str], probe: str | None) -> int:
     name = attempt.target.endpoint_id
     return 0 if name == probe else 1 + (name in resting)
-
-
-_UNMEASURED = float("inf")
-
-
-def _slowness(speed: Speed | None, measure: Literal["throughput", "latency"]) -> float:
-    """Return a sort key that is smaller for faster endpoints."""
-    if speed is None:
-        return _UNMEASURED
-    if measure == "latency":
-        return speed.latency_ms
-    return _UNMEASURED if speed.tokens_per_s is None else -speed.tokens_per_s

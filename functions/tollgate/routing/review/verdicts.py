@@ -19,13 +19,16 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import select_rule
-from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.shadows import is_drawn, without_order
+from tollgate.routing.planning.speed_order import fastest_first
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
+# Prefix of a generation's id in exported records.
+_ID_PREFIX: Final = "gen-"
 # Kinds of work that batches can run.
 _BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
@@ -106,7 +109,7 @@ class ReplayPlanner:
             return Unknown(unknown)
         if survey.plan is None:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
-        first = survey.plan.attempts[0]
+        first = self._measured(survey.plan, request).attempts[0]
         target, batched = first.target, self._batch_prices(request, first)
         schedule = first.schedule(_billed_tier(request, first))
         if batched is not None and request.service_tier == BATCH_TIER:
@@ -117,6 +120,15 @@ class ReplayPlanner:
             target.upstream_model,
             self._cost(request, schedule, when_s),
             None if batched is None else self._cost(request, batched, when_s),
+        )
+
+    def _measured(self, plan: Plan, request: RecordedRequest) -> Plan:
+        """Return the plan in the order of the speeds that the request found."""
+        return fastest_first(
+            plan,
+            request.trace.speeds,
+            request_id=request.id.removeprefix(_ID_PREFIX),
+            now_s=request.created_s,
         )
 
     def shadow_cost(self, request: RecordedRequest) -> tuple[str, int] | None:

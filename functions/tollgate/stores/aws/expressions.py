@@ -130,10 +130,11 @@ COOLDOWN_KEY_WORKS: Final = ConditionalUpdate("SET k = :fault", "attribute_exist
 
 _SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, w = :w"
 SPEED_MORE: Final = ConditionalUpdate(
-    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d", "w = :w"
+    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d", "w = :w OR (n < :few AND w > :old)"
 )
 SPEED_NEXT: Final = ConditionalUpdate(
-    f"SET pw = w, pn = n, pf = f, pt = t, pd = d, {_SPEED_OF_WINDOW}", "w < :w"
+    f"SET pw = w, pn = n, pf = f, pt = t, pd = d, {_SPEED_OF_WINDOW}",
+    "w < :w AND (n >= :few OR w <= :old)",
 )
 SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")
 

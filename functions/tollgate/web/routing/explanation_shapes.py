@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Self
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from tollgate.core.errors import GatewayError
@@ -20,6 +21,7 @@ from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.speed_order import describe_thin, fastest_first
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explained_parts import (
@@ -75,8 +77,14 @@ class CandidateObject(BaseModel):
         "try last until it answers"
     )
     probes: bool = Field(description="whether the next such request would be this probe")
-    latency_ms: int | None = Field(description="time to the first token, as measured here")
+    latency_ms: int | None = Field(
+        description="time to the first token, as measured here for prompts of this size"
+    )
     tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
+    samples: int | None = Field(description="measured answers, of which older ones count less")
+    thin: str | None = Field(
+        description="why the endpoint keeps its place although the request sorts by speed"
+    )
     key: KeyFault | None = Field(
         description="fault of the provider's key: no key was found, or the provider rejected it"
     )
@@ -202,7 +210,13 @@ def explain_plan(
         raise survey.refusal
     plan = survey.plan
     if plan is not None:
-        plan = plan.fastest_first(status.speeds)
+        # Each request draws anew whether it explores, so an explanation assumes that it does not.
+        plan = fastest_first(
+            replace(plan, speed_policy=replace(plan.speed_policy, explore_percent=0)),
+            status.speeds,
+            request_id="",
+            now_s=status.read_s,
+        )
         probe = next(plan.probe_candidates(status.resting, status.read_s), None)
         plan = plan.resting_last(status.resting, probe=probe)
     attempts = plan.attempts if plan else ()
@@ -223,7 +237,7 @@ def explain_plan(
                 each,
                 place=places.get(_place_of(each.attempt)),
                 status=status,
-                probe=plan.trace.probe if plan else None,
+                plan=plan,
             )
             for each in survey.candidates
         ],
@@ -257,7 +271,7 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, status: EndpointStatus, probe: str | None
+    candidate: Candidate, *, place: int | None, status: EndpointStatus, plan: Plan | None
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     until_s = status.resting.get(attempt.target.endpoint_id)
@@ -281,8 +295,10 @@ def _candidate(
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
-        probes=place is not None and attempt.target.endpoint_id == probe,
+        probes=plan is not None and place == 1 and plan.trace.probe is not None,
         latency_ms=None if speed is None else speed.latency_ms,
         tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
+        samples=None if speed is None else speed.answers,
+        thin=describe_thin(speed, plan.speed_policy) if plan and plan.speed_sort else None,
         **status.key_fields(attempt.target),
     )
