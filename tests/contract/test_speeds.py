@@ -20,9 +20,13 @@ from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.speeds import WINDOW_S, WRITE_EVERY_S, MeasuredWindows, window_of
 
 NEAR = "near/large-1"
-# 50 tokens in 2 s, the first one after 400 ms.
-ANSWER = AnswerTime(first_token_ms=400, output_tokens=50, output_ms=2_000)
-SLOW = AnswerTime(first_token_ms=1_000, output_tokens=10, output_ms=2_000)
+# 50 tokens in 2 s, the first one after 400 ms; most of the prompt was cached.
+ANSWER = AnswerTime(
+    first_token_ms=400, output_tokens=50, output_ms=2_000, prompt_tokens=100, cached_tokens=80
+)
+SLOW = AnswerTime(
+    first_token_ms=1_000, output_tokens=10, output_ms=2_000, prompt_tokens=100, cached_tokens=0
+)
 
 
 def times(answer: AnswerTime, number: int) -> AnswerTime:
@@ -32,6 +36,8 @@ def times(answer: AnswerTime, number: int) -> AnswerTime:
         first_token_ms=answer.first_token_ms * number,
         output_tokens=answer.output_tokens * number,
         output_ms=answer.output_ms * number,
+        prompt_tokens=answer.prompt_tokens * number,
+        cached_tokens=answer.cached_tokens * number,
     )
 
 
@@ -52,7 +58,12 @@ async def test_c19_what_is_written_is_what_is_read(stores: Stores) -> None:
     await measure(stores, SLOW)
     assert await stores.cooldowns.find_speeds([NEAR, "far/L"]) == {
         NEAR: Speed(
-            latency_ms=700, tokens_per_s=15.0, answers=2, since_s=window_of(stores.clock.now)
+            latency_ms=700,
+            tokens_per_s=15.0,
+            output_tokens=30,
+            cached_share=0.4,
+            answers=2,
+            since_s=window_of(stores.clock.now),
         )
     }
 
@@ -91,6 +102,8 @@ async def test_c19_the_window_before_fades_while_the_new_one_fills(stores: Store
         NEAR: Speed(
             latency_ms=800,
             tokens_per_s=35 * 1000 / 3_000,
+            output_tokens=round(700 / 30),
+            cached_share=round(800 / 3_000, 3),
             answers=30,
             since_s=window_of(stores.clock.now) - WINDOW_S,
         )
@@ -100,6 +113,8 @@ async def test_c19_the_window_before_fades_while_the_new_one_fills(stores: Store
         NEAR: Speed(
             latency_ms=1_000,
             tokens_per_s=5.0,
+            output_tokens=10,
+            cached_share=0.0,
             answers=20,
             since_s=window_of(stores.clock.now - WINDOW_S),
         )
@@ -147,6 +162,23 @@ async def test_c19_instances_add_up_and_do_not_overwrite(honest: DynamoStores) -
     speed = (await honest.cooldowns.find_speeds([NEAR]))[NEAR]
     assert (speed.latency_ms, speed.tokens_per_s) == ((8 * 400 + 4_900) // 9, 25.0)
     assert speed.answers == 9
+
+
+async def test_c96_an_item_of_an_earlier_release_lacks_the_tokens_of_prompts(
+    dynamo: DynamoStores,
+) -> None:
+    await at_window(dynamo)
+    await measure(dynamo, times(SLOW, 20))
+    gone: dict[str, None] = {"i": None, "c": None}
+    await damage(dynamo, dynamo.tables.core, speed_key(NEAR), **gone)
+    assert (await dynamo.cooldowns.find_speeds([NEAR]))[NEAR].cached_share is None
+    await measure(dynamo, ANSWER)
+    await dynamo.clock.sleep(31)
+    assert (await dynamo.cooldowns.find_speeds([NEAR]))[NEAR].cached_share == 0.8
+    await damage(dynamo, dynamo.tables.core, speed_key(NEAR), **gone)
+    await at_window(dynamo)
+    await measure(dynamo, ANSWER)
+    assert (await dynamo.cooldowns.find_speeds([NEAR]))[NEAR].cached_share == 0.8
 
 
 async def test_c19_an_endpoint_whose_speed_makes_no_sense_is_not_measured(
@@ -208,6 +240,8 @@ def test_c19_the_window_before_fades_and_is_never_less_than_nothing(
     assert windows.speed(since_s + later_s) == Speed(
         latency_ms=latency_ms,
         tokens_per_s=pytest.approx(tokens_per_s),
+        output_tokens=round((200 + weight * 1_000) / (20 + weight * 20)),
+        cached_share=round(weight * 1_600 / (2_000 + weight * 2_000), 3),
         answers=round(20 + 20 * weight),
         since_s=since_s - WINDOW_S if weight else since_s,
     )

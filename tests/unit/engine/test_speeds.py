@@ -75,7 +75,9 @@ async def test_c19_an_answer_is_measured_from_its_own_attempt_to_its_last_token(
     await home.serve()
     speeds = await home.stores.cooldowns.find_speeds([f"{name} <=2000" for name in BOTH])
     assert {name: replace(speed, since_s=0) for name, speed in speeds.items()} == {
-        f"{FAR} <=2000": Speed(latency_ms=500, tokens_per_s=20.0, answers=1)
+        f"{FAR} <=2000": Speed(
+            latency_ms=500, tokens_per_s=20.0, output_tokens=30, cached_share=0.0, answers=1
+        )
     }
 
 

@@ -194,7 +194,8 @@ async def test_c19_c53_few_measurements_are_named_and_other_sizes_are_not_shown(
     call = await api()
     await measure(call, near=900, far=200)
     store = call.home.stores.cooldowns
-    store.add_answer("far/L", AnswerTime(answers=3, first_token_ms=30))
+    few = AnswerTime(answers=3, first_token_ms=30, prompt_tokens=50, cached_tokens=20)
+    store.add_answer("far/L", few)
     await store.write_speed("far/L")
     reply = await ask(
         call,
@@ -210,7 +211,8 @@ async def test_c19_c53_few_measurements_are_named_and_other_sizes_are_not_shown(
         "thin: 0 of 20 samples",
     )
     assert (far["latency_ms"], far["samples"], far["thin"]) == (10, 3, "thin: 3 of 20 samples")
-    assert any("thin: 3 of 20 samples" in each for each in render_explanation(reply.json))
+    remark = "thin: 3 of 20 samples, 40% of prompts cached"
+    assert any(remark in each for each in render_explanation(reply.json))
 
 
 async def test_c19_c53_without_fallbacks_all_but_the_fastest_are_excluded() -> None:

@@ -145,7 +145,10 @@ def _remark(candidate: Any) -> str:
     percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
     batched = f"{percent}% of the price in batches" if percent else ""
     thin = candidate.get("thin")
-    return ", ".join(filter(None, (_key_fault(candidate), reads, rests, thin, batched)))
+    percent = candidate.get("cached_percent")
+    cached = f"{percent}% of prompts cached" if percent else ""
+    remarks = (_key_fault(candidate), reads, rests, thin, cached, batched)
+    return ", ".join(filter(None, remarks))
 
 
 def _key_fault(candidate: Any) -> str:

@@ -54,7 +54,7 @@ class KeyNote(Struct, frozen=True):
 
 
 class AnswerTime(Struct, frozen=True, kw_only=True):
-    """The duration of one answer, or the sum of several."""
+    """The duration and tokens of one answer, or the sum of several."""
 
     answers: int = 1
     first_token_ms: int
@@ -62,6 +62,10 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
     """Tokens reported by the provider; 0 for an answer without a count."""
     output_ms: int = 0
     """The time from the request to the last token, counted only for answers with a token count."""
+    prompt_tokens: int = 0
+    """Tokens of the prompt as the provider reported them; 0 for an answer without a count."""
+    cached_tokens: int = 0
+    """Part of `prompt_tokens` that the provider had cached."""
 
     def plus(self, other: "AnswerTime") -> "AnswerTime":
         """Return the sum of two times."""
@@ -70,16 +74,22 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
             first_token_ms=self.first_token_ms + other.first_token_ms,
             output_tokens=self.output_tokens + other.output_tokens,
             output_ms=self.output_ms + other.output_ms,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
         )
 
 
-class Speed(Struct, frozen=True, kw_only=True):
-    """The speed that callers can currently expect of an endpoint."""
+class Speed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The speed and cached prompts that callers can currently expect of an endpoint."""
 
     latency_ms: int
     """Milliseconds from the request to the first token."""
     tokens_per_s: float | None = None
     """Output tokens per second over the whole answer; None if no answer had a count of tokens."""
+    output_tokens: int = 0
+    """Average output tokens of an answer."""
+    cached_share: float | None = None
+    """Share of the prompt tokens that the provider had cached; None if it counted none."""
     answers: int = 0
     """Measured answers, of which older ones count less."""
     since_s: int = 0

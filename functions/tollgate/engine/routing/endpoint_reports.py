@@ -51,7 +51,7 @@ class EndpointReports:
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of a complete answer; the store decides when sums are written.
 
-        Output tokens are left out if they say nothing about speed: if the provider did not count
+        Tokens are left out if they say nothing about speed: if the provider did not count
         them, if they are spread over several answers, or if tool runs interrupted them.
         """
         if self._serving is None or record.outcome != "ok" or record.attempts[-1].service_tier:
@@ -66,6 +66,8 @@ class EndpointReports:
             first_token_ms=first_token_ms,
             output_tokens=tokens,
             output_ms=record.attempts[-1].duration_ms if tokens else 0,
+            prompt_tokens=record.usage.input_tokens if counted else 0,
+            cached_tokens=(record.usage.cache_read_input_tokens or 0) if counted else 0,
         )
         measured = self._speeds.measured_id(target.endpoint_id, trace.estimated_input_tokens)
         if self._store.add_answer(measured, times):

@@ -6,8 +6,8 @@ from typing import Any
 
 from tollgate.core.routing.endpoint_status import Speed
 from tollgate.engine.gateway import Gateway
+from tollgate.routing.planning.measured_sort import sort_measured
 from tollgate.routing.planning.plan import Plan
-from tollgate.routing.planning.speed_order import fastest_first
 from tollgate.stores.ports.base import CooldownStore, Hold
 
 
@@ -23,13 +23,13 @@ async def hold_and_order(
     if len(plan.attempts) == 1:
         return await holding, plan
     finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
-    if plan.speed_sort is None:
+    if plan.measured_sort is None:
         hold, resting = await asyncio.gather(holding, finding)
     else:
         hold, resting, speeds = await asyncio.gather(
             holding, finding, _find_speeds(gateway.cooldowns, plan)
         )
-        plan = fastest_first(
+        plan = sort_measured(
             plan,
             speeds,
             request_id=hold.id,

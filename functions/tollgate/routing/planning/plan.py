@@ -1,7 +1,6 @@
 """The plan for a request: the endpoints to try, in order."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -166,9 +165,9 @@ class Plan(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def speed_sort(self) -> Literal["throughput", "latency"] | None:
-        """The speed by which endpoints are sorted; None for any other order."""
-        return None if self.sort == "price" else self.sort
+    def measured_sort(self) -> ProviderSort | None:
+        """The order for which endpoints are measured; None if what providers state decides."""
+        return self.sort if self.sort != "price" or self.trace.kind == "chat" else None
 
 
 def _rank_of_rest(attempt: Attempt, resting: Collection[str], probe: str | None) -> int:

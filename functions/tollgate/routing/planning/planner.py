@@ -369,7 +369,7 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
-    """Exclude all but the first usable candidate, unless `fastest_first` will do that
+    """Exclude all but the first usable candidate, unless `sort_measured` will do that
     later.
     """
     if request.sort in ("throughput", "latency"):

@@ -18,12 +18,12 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.measured_sort import sort_measured
 from tollgate.routing.planning.offers import select_rule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.shadows import is_drawn, without_order
-from tollgate.routing.planning.speed_order import fastest_first
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
@@ -124,7 +124,7 @@ class ReplayPlanner:
 
     def _measured(self, plan: Plan, request: RecordedRequest) -> Plan:
         """Return the plan in the order of the speeds that the request found."""
-        return fastest_first(
+        return sort_measured(
             plan,
             request.trace.speeds,
             request_id=request.id.removeprefix(_ID_PREFIX),

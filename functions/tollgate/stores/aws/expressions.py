@@ -128,12 +128,15 @@ COOLDOWN_PROBE: Final = ConditionalUpdate(
 COOLDOWN_OVER: Final = ConditionalUpdate("SET n = :zero, k = :fault REMOVE p, r", "l = :l")
 COOLDOWN_KEY_WORKS: Final = ConditionalUpdate("SET k = :fault", "attribute_exists(k)")
 
-_SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, w = :w"
+_SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, i = :i, c = :c, w = :w"
 SPEED_MORE: Final = ConditionalUpdate(
-    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d", "w = :w OR (n < :few AND w > :old)"
+    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d,"
+    " i = if_not_exists(i, :zero) + :i, c = if_not_exists(c, :zero) + :c",
+    "w = :w OR (n < :few AND w > :old)",
 )
 SPEED_NEXT: Final = ConditionalUpdate(
-    f"SET pw = w, pn = n, pf = f, pt = t, pd = d, {_SPEED_OF_WINDOW}",
+    "SET pw = w, pn = n, pf = f, pt = t, pd = d, pi = if_not_exists(i, :zero),"
+    f" pc = if_not_exists(c, :zero), {_SPEED_OF_WINDOW}",
     "w < :w AND (n >= :few OR w <= :old)",
 )
 SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")

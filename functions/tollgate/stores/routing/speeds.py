@@ -68,12 +68,17 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
                 parts.append((weight_before, self.before))
                 since_s = self.before_s
         answers = sum(weight * times.answers for weight, times in parts)
+        prompts = sum(weight * times.prompt_tokens for weight, times in parts)
+        cached = sum(weight * times.cached_tokens for weight, times in parts)
         tokens = sum(weight * times.output_tokens for weight, times in parts)
         output_ms = sum(weight * times.output_ms for weight, times in parts)
         latency_ms = sum(weight * times.first_token_ms for weight, times in parts) / answers
         return Speed(
             latency_ms=round(latency_ms),
             tokens_per_s=tokens * 1000 / output_ms if tokens and output_ms else None,
+            output_tokens=round(tokens / answers),
+            # A provider may count more cached tokens than its prompts have.
+            cached_share=min(round(cached / prompts, 3), 1.0) if prompts else None,
             answers=round(answers),
             since_s=since_s,
         )
@@ -116,8 +121,11 @@ class DynamoSpeeds:
             ":f": number(times.first_token_ms),
             ":t": number(times.output_tokens),
             ":d": number(times.output_ms),
+            ":i": number(times.prompt_tokens),
+            ":c": number(times.cached_tokens),
         }
         bounds = {
+            ":zero": number(0),
             ":few": number(WINDOW_ANSWERS_MIN),
             ":old": number(window_s - SPEED_LASTS_S),
         }
@@ -196,6 +204,8 @@ def _read_windows(item: Item) -> MeasuredWindows:
             first_token_ms=read_number(item, SpeedItem.LATENCY),
             output_tokens=read_number(item, SpeedItem.TOKENS),
             output_ms=read_number(item, SpeedItem.DURATION),
+            prompt_tokens=read_optional_number(item, SpeedItem.PROMPT) or 0,
+            cached_tokens=read_optional_number(item, SpeedItem.CACHED) or 0,
         ),
         before_s=before_s or 0,
         before=None
@@ -205,5 +215,7 @@ def _read_windows(item: Item) -> MeasuredWindows:
             first_token_ms=read_number(item, SpeedItem.BEFORE_LATENCY),
             output_tokens=read_number(item, SpeedItem.BEFORE_TOKENS),
             output_ms=read_number(item, SpeedItem.BEFORE_DURATION),
+            prompt_tokens=read_optional_number(item, SpeedItem.BEFORE_PROMPT) or 0,
+            cached_tokens=read_optional_number(item, SpeedItem.BEFORE_CACHED) or 0,
         ),
     )

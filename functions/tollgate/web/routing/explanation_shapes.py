@@ -17,11 +17,11 @@ from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.measured_sort import describe_thin, sort_measured
 from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.speed_order import describe_thin, fastest_first
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explained_parts import (
@@ -81,9 +81,12 @@ class CandidateObject(BaseModel):
         description="time to the first token, as measured here for prompts of this size"
     )
     tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
+    cached_percent: int | None = Field(
+        description="share of prompt tokens that the provider had cached, as measured here"
+    )
     samples: int | None = Field(description="measured answers, of which older ones count less")
     thin: str | None = Field(
-        description="why the endpoint keeps its place although the request sorts by speed"
+        description="why the endpoint keeps its place although measurements sort the others"
     )
     key: KeyFault | None = Field(
         description="fault of the provider's key: no key was found, or the provider rejected it"
@@ -211,7 +214,7 @@ def explain_plan(
     plan = survey.plan
     if plan is not None:
         # Each request draws anew whether it explores, so an explanation assumes that it does not.
-        plan = fastest_first(
+        plan = sort_measured(
             replace(plan, speed_policy=replace(plan.speed_policy, explore_percent=0)),
             status.speeds,
             request_id="",
@@ -298,7 +301,10 @@ def _candidate(
         probes=plan is not None and place == 1 and plan.trace.probe is not None,
         latency_ms=None if speed is None else speed.latency_ms,
         tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
+        cached_percent=None
+        if speed is None or speed.cached_share is None
+        else round(speed.cached_share * 100),
         samples=None if speed is None else speed.answers,
-        thin=describe_thin(speed, plan.speed_policy) if plan and plan.speed_sort else None,
+        thin=describe_thin(speed, plan.speed_policy) if plan and plan.measured_sort else None,
         **status.key_fields(attempt.target),
     )

@@ -1,4 +1,4 @@
-"""Orders the endpoints of a plan by the speeds that the gateway measured."""
+"""Orders the endpoints of a plan by the speeds and cached prompts that the gateway measured."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.routing.endpoint_status import Speed, SpeedPolicy
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -15,9 +16,13 @@ from tollgate.routing.planning.plan import Attempt, Plan
 # windows of half an hour, and so younger.
 _OLD_AFTER_S: Final = 3_600
 _PERCENT: Final = 100
+# Shares of cached tokens are compared in these steps, because a conversation that moves for a small
+# difference finds nothing cached.
+_SHARE_STEPS: Final = 10
+_PIECES_PER_RATE: Final = 1_000_000
 
 
-def fastest_first(
+def sort_measured(
     plan: Plan,
     speeds: Mapping[str, Speed],
     *,
@@ -25,34 +30,43 @@ def fastest_first(
     now_s: float,
     resting: Collection[str] = (),
 ) -> Plan:
-    """Return the plan with each model's endpoints sorted by measured speed, if the request or
-    its route asks for that.
+    """Return the plan with each model's endpoints sorted by measured speed, or by price and
+    cached prompts, if the request or its route asks for that.
 
     `provider.order` takes precedence. Endpoints with too few answers keep their place. If no two
-    endpoints can be compared, the plan reports the preference as unmet. A small share of requests,
-    drawn by their ids, tries the endpoint with the oldest figures first.
+    endpoints can be compared, the plan reports a caller's preference for speed as unmet. A small
+    share of requests tries the endpoint with the oldest figures first.
     """
-    measure, preferences = plan.speed_sort, plan.trace.preferences or RoutingPreferences()
+    measure, preferences = plan.measured_sort, plan.trace.preferences or RoutingPreferences()
     if measure is None:
         return plan
     decides = False
     attempts: list[Attempt] = []
     for cell in _cells(plan, preferences.order):
-        values = {
-            name: value
-            for name in {attempt.target.endpoint_id for attempt in cell}
-            if (value := _slowness(speeds.get(name), measure, plan.speed_policy)) is not None
+        compared = {
+            name: speed
+            for name, speed in speeds.items()
+            if any(name == attempt.target.endpoint_id for attempt in cell)
+            and describe_thin(speed, plan.speed_policy) is None
         }
+        if measure == "price":
+            values = _expected_prices(cell, compared, plan.trace, now_s)
+        else:
+            values = _slownesses(compared, measure)
         decides = decides or len(values) > 1
         attempts += _sorted_in_place(cell, values)
     explored = None
-    if preferences.fallbacks and not preferences.order and _is_drawn(plan.speed_policy, request_id):
+    # All turns of a conversation explore, because the first one finds nothing cached.
+    talk = plan.trace.conversation_hash or plan.trace.draw_key_hash
+    drawn_by = talk if measure == "price" else request_id
+    if preferences.fallbacks and not preferences.order and _is_drawn(plan.speed_policy, drawn_by):
         explored = _least_known(attempts, speeds, plan.speed_policy, now_s=now_s, resting=resting)
         attempts.sort(key=lambda attempt: explored not in (None, attempt.target.endpoint_id))
     if not (preferences.fallbacks or preferences.order):
         attempts = attempts[:1]
     single = len(plan.models) == len(plan.attempts)
-    unmet = () if decides or single or preferences.sort is None else ("provider.sort",)
+    wanted = preferences.sort in ("throughput", "latency")
+    unmet = ("provider.sort",) if wanted and not (decides or single) else ()
     known = {name: speeds[name] for name in sorted(plan.endpoint_ids & speeds.keys())}
     trace = replace(plan.trace, speeds=known, explored=explored)
     return replace(plan, attempts=tuple(attempts), unmet=unmet, trace=trace)
@@ -85,19 +99,44 @@ def _sorted_in_place(cell: Sequence[Attempt], values: Mapping[str, float]) -> It
         yield next(fastest) if attempt.target.endpoint_id in values else attempt
 
 
-def _slowness(
-    speed: Speed | None, measure: Literal["throughput", "latency"], policy: SpeedPolicy
-) -> float | None:
-    """Return a number that is smaller for faster endpoints; None for one that is not compared."""
-    if speed is None or speed.answers < policy.answers_min:
-        return None
+def _slownesses(
+    compared: Mapping[str, Speed], measure: Literal["throughput", "latency"]
+) -> dict[str, float]:
+    """Return a number for each endpoint that is smaller for faster ones."""
     if measure == "latency":
-        return speed.latency_ms
-    return None if speed.tokens_per_s is None else -speed.tokens_per_s
+        return {name: speed.latency_ms for name, speed in compared.items()}
+    rates = {name: speed.tokens_per_s for name, speed in compared.items()}
+    return {name: -rate for name, rate in rates.items() if rate is not None}
 
 
-def _is_drawn(policy: SpeedPolicy, request_id: str) -> bool:
-    digest = blake2b(f"explore\0{request_id}".encode(), digest_size=8).digest()
+def _expected_prices(
+    cell: Sequence[Attempt], compared: Mapping[str, Speed], trace: RoutingTrace, now_s: float
+) -> dict[str, float]:
+    """Return the price in dollars of an average answer to this prompt at each endpoint."""
+    counted = {name: speed for name, speed in compared.items() if speed.cached_share is not None}
+    answers = sum(speed.answers for speed in counted.values())
+    # The length of an answer depends on the model, so it is the same at all of its endpoints.
+    output = sum(speed.output_tokens * speed.answers for speed in counted.values()) / max(
+        answers, 1
+    )
+    if trace.output_tokens_max is not None:
+        output = min(output, trace.output_tokens_max)
+    prices: dict[str, float] = {}
+    for attempt in cell:
+        name = attempt.target.endpoint_id
+        if name not in counted or name in prices:
+            continue
+        price = attempt.asked_prices.at(now_s, trace.estimated_input_tokens)
+        share = round((counted[name].cached_share or 0) * _SHARE_STEPS) / _SHARE_STEPS
+        cached = price.input if price.cache_read is None else price.cache_read
+        prompt = share * float(cached) + (1 - share) * float(price.input)
+        tokens = trace.estimated_input_tokens * prompt + output * float(price.output)
+        prices[name] = tokens / _PIECES_PER_RATE + float(price.request or 0)
+    return prices
+
+
+def _is_drawn(policy: SpeedPolicy, drawn_by: str) -> bool:
+    digest = blake2b(f"explore\0{drawn_by}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") * _PERCENT >> 64 < policy.explore_percent
 
 
