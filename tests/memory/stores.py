@@ -126,7 +126,10 @@ class MemoryLedger(MemoryBudgets):
             rate_limit=rate_limit,
             token_limit=token_limit,
             warning=find_warning(
-                key.state().within(tier, second), principal.warns_from_percent, second
+                key.state().within(tier, second),
+                principal.warns_from_percent,
+                second,
+                wanted.quotas,
             ),
             covered=covered,
             tier=tier,
