@@ -5,6 +5,7 @@ Keeps C51.
 
 import asyncio
 
+from tests.metered import Metered
 from tests.stores import DynamoStores, MemoryStores
 from tollgate.core.routing.endpoint_status import (
     FAILURES_LAST_S,
@@ -100,6 +101,27 @@ async def test_c51_old_failures_are_forgotten_without_a_probe(stores: AnyStores)
         False,
         True,
     ]
+
+
+async def test_c51_a_probe_and_its_answer_cost_a_write_each_and_a_healthy_endpoint_none(
+    dynamo: DynamoStores,
+) -> None:
+    meter = Metered(dynamo.client)
+    store = DynamoCooldownStore(meter, dynamo.tables.core, dynamo.clock)
+
+    async def serve() -> float:
+        meter.reset()
+        resting = await store.find_resting([NEAR], POLICY)
+        assert not resting or await store.begin_probe(NEAR, POLICY)
+        if store.awaits_answer(NEAR, POLICY):
+            await store.note_recovery(NEAR, POLICY)
+        return meter.write_units
+
+    assert await serve() == 0
+    for _ in range(POLICY.after_failures):
+        await store.count_failure(NEAR, POLICY)
+    await dynamo.clock.sleep(30)
+    assert [await serve() for _ in range(3)] == [2, 0, 0]
 
 
 async def test_c51_of_eight_instances_at_once_exactly_one_probes(dynamo: DynamoStores) -> None:
