@@ -15,7 +15,6 @@ from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
-from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.measured_sort import sort_measured
@@ -29,8 +28,6 @@ from tollgate.routing.review.traffic import RecordedRequest
 
 # Prefix of a generation's id in exported records.
 _ID_PREFIX: Final = "gen-"
-# Kinds of work that batches can run.
-_BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
 class WouldServe(Struct, frozen=True):
@@ -172,7 +169,9 @@ class ReplayPlanner:
             return None
         if trace.rounds or trace.documents or request.rounds or request.fees:
             return None
-        if first.target.guardrail or first.service_tier or trace.kind not in _BATCHED:
+        if first.target.guardrail or first.service_tier:
+            return None
+        if first.batch is None or not first.batch.takes(trace.inputs):
             return None
         return first.batch_prices
 

@@ -241,6 +241,7 @@ def explain_plan(
                 place=places.get(_place_of(each.attempt)),
                 status=status,
                 plan=plan,
+                inputs=wanted.inputs,
             )
             for each in survey.candidates
         ],
@@ -274,9 +275,15 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, status: EndpointStatus, plan: Plan | None
+    candidate: Candidate,
+    *,
+    place: int | None,
+    status: EndpointStatus,
+    plan: Plan | None,
+    inputs: int,
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
+    batch = attempt.batch
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
     if place is None and excluded is None:
@@ -294,7 +301,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=None if attempt.batch is None else attempt.batch.percent,
+        batch_percent=batch.percent if batch is not None and batch.takes(inputs) else None,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
