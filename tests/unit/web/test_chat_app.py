@@ -354,6 +354,10 @@ async def test_c43_c61_without_credit_it_is_402_and_says_how_to_add_some() -> No
     reply = await post(home, request_body())
     assert (reply.status, reply.error["code"]) == (402, "insufficient_credits")
     assert "tollgate credits add" in reply.error["message"]
+
+
+async def test_c61_a_locked_workspace_is_refused_by_name() -> None:
+    home = await house()
     home.stores.books.lock("acme")
     assert (await post(home, request_body())).error["code"] == "workspace_locked"
 

@@ -69,7 +69,12 @@ def refuse_by_state(
             rate = rate.take(rate.form(now_us), now_us)
         state = replace(state, rate=rate, holds=state.holds + waiting)
     step = key_step(state, owner, request_id, _LEAST, now_us=now_us, tokens=_LEAST)
-    return step if isinstance(step, GatewayError) else None
+    if not isinstance(step, GatewayError):
+        return None
+    if waiting:
+        # The requests that wait have been admitted, so this refusal does not apply to them.
+        step.is_general = False
+    return step
 
 
 def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayError | None:
@@ -90,8 +95,10 @@ def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayE
 
 def no_credit() -> LedgerError:
     """Return the error for a workspace without available credit."""
-    return LedgerError(
+    refusal = LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         "The workspace has no credit available. Add credit with `tollgate credits add`, book a "
         "payment with `tollgate credits pay`, or ask the operator of this gateway.",
     )
+    refusal.is_general = True
+    return refusal
