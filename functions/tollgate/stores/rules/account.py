@@ -362,18 +362,6 @@ def too_many_holds() -> AccessError:
     )
 
 
-def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> LedgerError:
-    """Return the refusal for a workspace with too little credit on all shards."""
-    refusal = LedgerError(
-        ErrorCode.INSUFFICIENT_CREDITS,
-        f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
-        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits add`, "
-        "book a payment with `tollgate credits pay`, or ask the operator of this gateway.",
-    )
-    refusal.is_general = available_nano_usd < 1
-    return refusal
-
-
 def _too_fast(message: str, limit: ReachedLimit, *, retry_after_s: float) -> AccessError:
     refusal = AccessError(ErrorCode.RATE_LIMIT_EXCEEDED, message, retry_after_s=retry_after_s)
     refusal.limit = limit
