@@ -27,7 +27,6 @@ from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 from tollgate.stores.rules.account import (
     WalletState,
-    insufficient_credits,
     key_refused,
     microseconds,
     too_many_holds,
@@ -43,6 +42,7 @@ from tollgate.stores.rules.audit_chain import (
     days_between,
 )
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
+from tollgate.stores.rules.credit_refusals import insufficient_credits
 from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 from tollgate.stores.rules.quotas import (

@@ -328,21 +328,23 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    holding = gateway.ledger.hold(
-        call.principal,
-        plan.cost_max_nano_usd,
-        call.request_id,
-        tokens=plan.tokens_max,
-        covered=(call.principal.admission or gateway.admission) == "covered",
-        tier=plan.tier,
-        session=call.session,
-        models=plan.models,
-        meanwhile=meanwhile,
-    )
+    principal = call.principal
     try:
-        return await hold_and_order(gateway, plan, holding)
+        with gateway.refusals.repeating(principal.key_id, gateway.clock):
+            holding = gateway.ledger.hold(
+                principal,
+                plan.cost_max_nano_usd,
+                call.request_id,
+                tokens=plan.tokens_max,
+                covered=(principal.admission or gateway.admission) == "covered",
+                tier=plan.tier,
+                session=call.session,
+                models=plan.models,
+                meanwhile=meanwhile,
+            )
+            return await hold_and_order(gateway, plan, holding)
     finally:
-        gateway.admissions.end(call.principal, call.request_id)
+        gateway.admissions.end(principal, call.request_id)
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
