@@ -98,7 +98,10 @@ def reconcile(
     compared = compare(invoice, rows, _billed_models(routing, providers))
     bounds = (Decimal(str(tolerance)), Decimal(str(tolerance_usd)))
     differing = [row for row in compared if row.differs(*bounds)]
-    show([_row(row) for row in (compared if shows_all else differing)], _COLUMNS, style)
+    shown = [_row(row) for row in (compared if shows_all else differing)]
+    # The remark below states that nothing differs.
+    if shown or style != "auto":
+        show(shown, _COLUMNS, style)
     if style == "auto":
         for path, kind in invoices.kinds.items():
             click.echo(f"{path} is read as: {kind}", err=True)
