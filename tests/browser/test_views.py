@@ -37,6 +37,13 @@ VIEWS = {
     "audit?target=nobody": "No changes match.",
 }
 THEMES = ("light", "dark")
+# The views in docs/console.md, with their themes.
+PICTURES = {
+    "spend": "dark",
+    "generation?id=SERVED": "light",
+    "routing?model=test/fallback": "dark",
+    "teams": "light",
+}
 PHONE = {"width": 390, "height": 844}
 LOADED_MAX = 12
 LOADED_BYTES_MAX = 45_000
