@@ -23,6 +23,7 @@ from time import monotonic, sleep
 
 import httpx2
 from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
+from typing_extensions import override
 
 _COLUMNS = 100
 _PATIENCE_S = 60
@@ -85,6 +86,7 @@ class _Provider(BaseHTTPRequestHandler):
         for event in (*map(json.dumps, events), "[DONE]"):
             self.wfile.write(f"data: {event}\n\n".encode())
 
+    @override
     def log_message(self, *_: object) -> None:
         """Log nothing."""
 
