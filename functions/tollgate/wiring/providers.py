@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.secret import CredentialPlace
+from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.ports.provider_batches import BatchForm, ProviderBatches
@@ -57,6 +58,10 @@ _BATCHES: Final[
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
 }
+# Imported with the first background response that a provider runs.
+_BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
+    "tollgate.providers.transports.background:make_background"
+)
 
 
 class Registry:
@@ -79,11 +84,15 @@ class Registry:
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
                 None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                partial(self._make_background, row) if row.background else None,
             )
         return provider
 
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)
+
+    def _make_background(self, row: ProviderRow) -> ProviderBackground:
+        return _BACKGROUND()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are
