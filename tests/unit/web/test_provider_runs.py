@@ -19,8 +19,9 @@ from tests.provider_background import (
     open_running,
     said,
 )
+from tests.scripted_tools import ScriptedTools
 from tests.unit.engine.guardrails.homes import patterns
-from tests.unit.routing.catalogs import endpoint, model
+from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.background import BackgroundResponse
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.batches.worker import LEASE_S
@@ -339,3 +340,31 @@ async def test_c84_a_key_without_money_for_a_covered_response_is_refused() -> No
 
 def test_usage_is_what_the_cost_says() -> None:
     assert USAGE["input_tokens"] * 1_000 + USAGE["output_tokens"] * 2_000 == COST_NANO_USD
+
+
+async def test_c84_a_provider_that_searches_itself_researches_in_background() -> None:
+    searches = [{"type": "web_search_call", "id": f"ws_{n}", "status": "completed"} for n in "ab"]
+    answer = said()
+    runs = ScriptedRuns(answer=answer | {"output": [*searches, *answer["output"]]})
+    waiting = await open_running(
+        runs,
+        providers={"near": provider(codec="openai_responses", dialect={"native_search": True})},
+        models={
+            "acme/small": model(endpoint("near", "small-1", web_search="0.01"), supports=("tools",))
+        },
+    )
+    tools = ScriptedTools(by_provider=True)
+    waiting.home.gateway = replace(waiting.home.gateway, tools=tools)
+    id_ = await asked(waiting, tools=[{"type": "web_search"}])
+    job = await waiting.run(id_, time_s=LONG_S)
+    assert job.status == "completed"
+    [sent] = runs.submitted
+    assert sent["tools"] == [{"type": "web_search"}]
+    [record] = waiting.records
+    searched = {line.item: line.quantity for line in record.lines}["provider_web_search"]
+    assert (searched, tools.ran) == (2, [])
+    assert record.cost_nano_usd == COST_NANO_USD + 20_000_000 == waiting.home.spent_nano_usd
+    # The gateway's own tools run between the answers of a model, so no provider runs those.
+    waiting.home.gateway = replace(waiting.home.gateway, tools=ScriptedTools())
+    await waiting.run(await asked(waiting, tools=[{"type": "web_search"}]))
+    assert len(runs.submitted) == 1
