@@ -112,12 +112,17 @@ class Waiting:
         return (await self.home.stores.keys.create(new, by=TESTER)).secret
 
     def worker(
-        self, fate: Fate | None = None, *, background: BackgroundServices | None = None
+        self,
+        fate: Fate | None = None,
+        *,
+        background: BackgroundServices | None = None,
+        records: Any = None,
+        ledger: Any = None,
     ) -> BackgroundWorker:
         """One more process, which may have a fate, or other stores."""
         home, background = self.home, background or self.services
-        gateway, records = home.gateway, MemoryLineRecords(home.stores.books)
-        ledger: Any = home.stores.ledger
+        gateway, records = home.gateway, records or MemoryLineRecords(home.stores.books)
+        ledger = ledger or home.stores.ledger
         if fate is not None:
             gateway = replace(gateway, ledger=fate.over(gateway.ledger))
             background = replace(

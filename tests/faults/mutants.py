@@ -337,8 +337,8 @@ PROVIDER_RUN_MUTANTS: Final = (
         "            return None",
     ),
     Mutant(
-        name="the run is stored only after it was sent",
-        shown_by="killed_worker_submits_once",
+        name="the sweeper may release the hold of a run",
+        shown_by="names_its_hold",
         path="web/background/provider_runs.py",
         text="if provider is None or not await self._store(run):",
         instead="if provider is None:",
@@ -352,7 +352,7 @@ PROVIDER_RUN_MUTANTS: Final = (
     ),
     Mutant(
         name="a frozen worker releases the hold that another bills",
-        shown_by="frozen_worker_submits_nothing_twice",
+        shown_by="leaves_the_hold_to_the_next",
         path="web/background/provider_runs.py",
         text='if decided.outcome != "lost":',
         instead="if decided is not None:",

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.background import Waiting
-from tests.batches import Died, Fate
+from tests.batches import Died, Fate, MemoryLineRecords
 from tests.provider_background import (
     COST_NANO_USD,
     USAGE,
@@ -24,8 +24,11 @@ from tests.unit.engine.guardrails.homes import patterns
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.background import BackgroundResponse
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.engine.batches.worker import LEASE_S
 from tollgate.stores.batches.queue import find_job_holds
+from tollgate.stores.ports.base import Hold
+from tollgate.stores.rules.sweep import lost_generation
 from tollgate.web.background.provider_runs import RUN_AT_PROVIDER_MAX_S
 
 LONG_S = 100_000.0
@@ -124,6 +127,49 @@ async def test_c84_a_frozen_worker_submits_nothing_twice_and_cancels_what_was_gi
             break
         at += 1
     assert at > 15
+
+
+class Slow(MemoryLineRecords):
+    """The records of a worker whose first generation another one has meanwhile given up."""
+
+    is_late = True
+
+    async def decide(self, record: GenerationRecord) -> GenerationRecord:
+        if self.is_late and record.outcome == "ok":
+            self.is_late = False
+            lost = lost_generation(record.id, record.workspace_id, record.key_id)
+            return await super().decide(lost)
+        return await super().decide(record)
+
+
+async def test_c84_a_worker_that_was_given_up_leaves_the_hold_to_the_next() -> None:
+    waiting = await open_running(ScriptedRuns(runs_s=20.0))
+    id_ = await asked(waiting)
+    slow = Slow(waiting.home.stores.books)
+    await waiting.run(id_, waiting.worker(records=slow))
+    assert not slow.is_late
+    await check_once(waiting, id_)
+
+
+class Named:
+    """A ledger that holds money only under an id that the sweeper finds in an open response."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+        self._ledger = waiting.home.stores.ledger
+        self.settle_sum = self._ledger.settle_sum
+
+    async def hold(self, *args: Any, **named: Any) -> Hold:
+        [place] = await self._waiting.store.open_jobs()
+        assert (await self._waiting.job(place.batch_id)).hold_ids == {args[2]}
+        return await self._ledger.hold(*args, **named)
+
+
+async def test_c84_a_response_names_its_hold_before_it_is_placed() -> None:
+    waiting = await open_running(ScriptedRuns())
+    id_ = await asked(waiting)
+    await waiting.run(id_, waiting.worker(ledger=Named(waiting)))
+    await check_once(waiting, id_)
 
 
 async def test_c84_a_lost_reply_of_the_provider_fails_the_response_and_costs_nothing() -> None:
