@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.background import Waiting, open_waiting
 from tests.scripted import Scripted, frame
 from tests.unit.routing.catalogs import endpoint, model, provider
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.json_value import JsonValue
 from tollgate.engine.gateway import ProviderDirectory
@@ -114,3 +115,22 @@ async def open_running(runs: ProviderBackground, **sections: Any) -> Waiting:
     directory = RunningDirectory(gateway.providers, runs)
     waiting.home.gateway = replace(gateway, providers=directory)
     return waiting
+
+
+async def asked(waiting: Waiting, **fields: Any) -> str:
+    """The id of a response that waits."""
+    reply = await waiting.ask(**fields)
+    assert reply.status == 200, reply.body
+    return str(reply.json["id"])
+
+
+async def check_once(waiting: Waiting, id_: str, text: str = "Hello") -> BackgroundResponse:
+    """The response is complete, and its generation is once among the records and on the bill."""
+    job = await waiting.job(id_)
+    assert (job.status, job.run, job.tries) == ("completed", None, ()), job
+    [billed] = [record for record in waiting.records if record.outcome == "ok"]
+    assert billed.id == job.generation_id
+    assert waiting.home.spent_nano_usd == billed.cost_nano_usd == COST_NANO_USD
+    shown = (await waiting.call("GET", id_)).json
+    assert (shown["id"], shown["output"][0]["content"][0]["text"]) == (id_, text)
+    return job

@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollgate.core.background import RUN_MAX_S, BackgroundFailure
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.engine.batches.line_run import Waits
+from tollgate.engine.batches.line_run import Undecided, Waits
 from tollgate.ingress.responses.errors import response_error
 
 
@@ -16,11 +16,7 @@ class Answered(Struct, frozen=True):
     content: bytes
 
 
-class Undecided(Struct, frozen=True):
-    """A generation that may or may not have been billed; the next try decides."""
-
-
-Outcome = Answered | BackgroundFailure | Waits | Undecided
+TryOutcome = Answered | BackgroundFailure | Waits | Undecided
 
 
 def failed_by(error: GatewayError) -> BackgroundFailure:

@@ -30,7 +30,7 @@ from tollgate.core.errors import (
 from tollgate.core.ids import IdSource, following_id
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.tracing import PlatformIds
-from tollgate.engine.batches.line_run import WAITS_FOR, Waits, wait_after
+from tollgate.engine.batches.line_run import WAITS_FOR, Undecided, Waits, wait_after
 from tollgate.engine.batches.worker import LEASE_S, GatewaySource
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.generate import generate
@@ -64,8 +64,7 @@ from tollgate.web.background.answering import (
 from tollgate.web.background.events import EventLog, events_name
 from tollgate.web.background.outcomes import (
     Answered,
-    Outcome,
-    Undecided,
+    TryOutcome,
     ended_worker,
     failed_by,
     too_large,
@@ -163,7 +162,7 @@ class _Try:
             await asyncio.wait({watching, answering})
         return await self._end(outcome)
 
-    async def _watch(self, answering: "asyncio.Task[Outcome]") -> None:
+    async def _watch(self, answering: "asyncio.Task[TryOutcome]") -> None:
         """Renew the lease; cancel the answer once the caller has cancelled the response."""
         clock, store = self._services.clock, self._services.background.store
         job = self._job
@@ -183,7 +182,7 @@ class _Try:
                         place, partial(extend_answer, try_id=self._trial.id, until_s=until_s)
                     )
 
-    async def _answer(self, deadline: Deadline) -> Outcome:
+    async def _answer(self, deadline: Deadline) -> TryOutcome:
         *earlier, _ = self._job.tries
         if self._job.run is not None:
             return await self._follow(earlier, deadline)
@@ -203,7 +202,7 @@ class _Try:
             # Refused before its hold; a store that is away is tried again like a rate limit.
             return self._refused(refusal)
 
-    async def _recall(self, trial: StepTry) -> Outcome | None:
+    async def _recall(self, trial: StepTry) -> TryOutcome | None:
         """Return the outcome of a generation that an earlier worker began; None for none.
 
         A generation without a record is recorded as lost. Even if its worker still runs, the
@@ -225,7 +224,7 @@ class _Try:
             record = await records.decide(lost)
         return record
 
-    async def _recall_answer(self, record: GenerationRecord) -> Outcome:
+    async def _recall_answer(self, record: GenerationRecord) -> TryOutcome:
         content = await self._parts.get(self._job, answer_name(record.id))
         return failed_by(ended_worker()) if content is None else Answered(record.id, content)
 
@@ -241,7 +240,7 @@ class _Try:
     async def _note_run(self, run: ProviderRun | None) -> BackgroundResponse | None:
         return await self._change(partial(note_run, try_id=self._trial.id, run=run))
 
-    async def _follow(self, earlier: Sequence[StepTry], deadline: Deadline) -> Outcome:
+    async def _follow(self, earlier: Sequence[StepTry], deadline: Deadline) -> TryOutcome:
         """Return the outcome of a response that its provider runs."""
         run = self._run(await self._services.gateways.for_key(self._job.key_id))
         undecided = [trial for trial in earlier if not trial.clean]
@@ -257,7 +256,7 @@ class _Try:
             return Waits(_RETRY_S)
         if isinstance(found, Waits):
             return found
-        outcome: Outcome
+        outcome: TryOutcome
         try:
             if isinstance(found, GatewayError):
                 raise found
@@ -270,7 +269,7 @@ class _Try:
 
     async def _generate(
         self, deadline: Deadline, run: ResponseRun | None = None, answer: RunAnswer | None = None
-    ) -> Outcome:
+    ) -> TryOutcome:
         services, job, parts = self._services, self._job, self._parts
         principal = await services.keys.find_key(job.workspace_id, job.key_id)
         request = _decode(await parts.get(job, REQUEST))
@@ -328,7 +327,7 @@ class _Try:
             gateway.ledger, keep, lambda: self._is_cancelled or self._job.streams
         )
 
-    async def _outcome(self, sink: BackgroundSink, deadline: Deadline) -> Outcome:
+    async def _outcome(self, sink: BackgroundSink, deadline: Deadline) -> TryOutcome:
         record, failure = sink.record, sink.failure
         if record is None or record.outcome == "lost" or isinstance(failure, OutcomeUnknown):
             return Undecided()
@@ -341,14 +340,14 @@ class _Try:
         has_begun = await self._parts.get(self._job, events_name(1)) is not None
         return failed_by(failure) if has_begun else self._refused(failure)
 
-    def _refused(self, refusal: GatewayError) -> Outcome:
+    def _refused(self, refusal: GatewayError) -> TryOutcome:
         """Return when to try again, if that may help, or else the failure."""
         waited_s = self._services.clock.now_s() - self._job.created_s
         if refusal.code in WAITS_FOR and waited_s < WAIT_MAX_S:
             return wait_after(refusal)
         return failed_by(refusal)
 
-    async def _end(self, outcome: Outcome) -> float | None:
+    async def _end(self, outcome: TryOutcome) -> float | None:
         now_s, try_id = self._services.clock.now_s(), self._trial.id
         match outcome:
             case Answered(generation_id, content):
