@@ -57,6 +57,7 @@ _BATCHES: Final[
     ),
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
+    "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
 }
 # Imported with the first background response that a provider runs.
 _BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](

@@ -5,6 +5,7 @@ from typing import Final
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.request import GenerationRequest
+from tollgate.core.work.base import InputWork
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ParsedWork
 from tollgate.routing.planning.plan import Plan
@@ -23,6 +24,8 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     """
     first, request = plan.attempts[0], call.parsed.request
     if first.batch is None or _has_prompt_policy(gateway, call):
+        return None
+    if isinstance(request, InputWork) and not first.batch.takes(request.inputs):
         return None
     if isinstance(request, GenerationRequest) and request.server_tools:
         return None

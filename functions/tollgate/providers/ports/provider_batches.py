@@ -1,15 +1,18 @@
 """The protocol of a provider's own batches, which run many requests later at a lower price."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Literal, Protocol
+from fnmatch import fnmatchcase
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from tollgate.core.json_value import JsonValue
 
-BatchForm = Literal["openai", "anthropic", "mistral", "gemini"]
+BatchForm = Literal["openai", "anthropic", "mistral", "gemini", "xai"]
 # `refused`: the provider has accepted the batch, and then ran none of its requests.
 BatchState = Literal["running", "ended", "refused"]
+# The maximum number of inputs in a request for work other than chat, for forms with a limit.
+_INPUTS_MAX: Final[Mapping[BatchForm, int]] = {"gemini": 1}
 
 
 class BatchTerms(Struct, frozen=True, kw_only=True):
@@ -20,6 +23,16 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
     """The price of a batched request, in percent of the price of an interactive one."""
     cached_percent: int | None = None
     """The price of cached tokens; None if it is `percent`."""
+    models: tuple[str, ...] = ("*",)
+    """Globs of the models that the batches run, by the provider's names."""
+
+    def covers(self, upstream_model: str) -> bool:
+        """Return whether the batches run a model."""
+        return any(fnmatchcase(upstream_model, glob) for glob in self.models)
+
+    def takes(self, inputs: int) -> bool:
+        """Return whether a request may have this number of inputs; chat has none."""
+        return inputs <= _INPUTS_MAX.get(self.form, inputs)
 
 
 class NotAccepted(Exception):

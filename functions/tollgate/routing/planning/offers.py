@@ -12,6 +12,7 @@ from tollgate.core.request import Need
 from tollgate.providers.ports.base import Guardrail, ProviderRow, Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.providers.ports.provider_batches import BatchTerms
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
     ConditionSection,
@@ -175,12 +176,23 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 prompt_use=endpoint.prompt_use.use
                 if endpoint.prompt_use
                 else catalog.providers[endpoint.provider].prompt_use,
-                batch=rows[endpoint.provider].batch,
+                batch=_batch_terms(rows[endpoint.provider], model, endpoint),
             ),
             weight=endpoint.weight,
         )
         for endpoint in model.endpoints
     )
+
+
+def _batch_terms(
+    row: ProviderRow, model: ModelSection, endpoint: EndpointSection
+) -> BatchTerms | None:
+    """Return the terms of the provider's batches; None if they do not run the model."""
+    terms = row.batch
+    if terms is None or not terms.covers(endpoint.upstream):
+        return None
+    kinds = WIRE_FORMATS[row.codec].batch_forms.get(terms.form, frozenset())
+    return terms if model.kind in kinds else None
 
 
 def _target(

@@ -5,7 +5,7 @@ the record are estimated, because no price depended on them when it was written.
 """
 
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
-from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import select_rule
@@ -25,9 +24,6 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.shadows import is_drawn, without_order
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
-
-# Kinds of work that batches can run.
-_BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
 class WouldServe(Struct, frozen=True):
@@ -160,7 +156,9 @@ class ReplayPlanner:
             return None
         if trace.rounds or trace.documents or request.rounds or request.fees:
             return None
-        if first.target.guardrail or first.service_tier or trace.kind not in _BATCHED:
+        if first.target.guardrail or first.service_tier:
+            return None
+        if first.batch is None or not first.batch.takes(trace.inputs):
             return None
         return first.batch_prices
 

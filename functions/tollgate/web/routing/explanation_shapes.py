@@ -221,6 +221,7 @@ def explain_plan(
                 each,
                 place=places.get(_place_of(each.attempt)),
                 status=status,
+                inputs=wanted.inputs,
             )
             for each in survey.candidates
         ],
@@ -254,9 +255,10 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, status: EndpointStatus
+    candidate: Candidate, *, place: int | None, status: EndpointStatus, inputs: int
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
+    batch = attempt.batch
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
     if place is None and excluded is None:
@@ -274,7 +276,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=None if attempt.batch is None else attempt.batch.percent,
+        batch_percent=batch.percent if batch is not None and batch.takes(inputs) else None,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),

@@ -48,9 +48,12 @@ class ProviderCalls:
         body: bytes = b"",
         form: tuple[FormPart, ...] = (),
         headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
-        content = await self.read(method, path, body=body, form=form, headers=headers)
+        content = await self.read(
+            method, path, body=body, form=form, headers=headers, bytes_max=bytes_max
+        )
         try:
             return json.decode(content, type=reply)
         except MsgspecError as invalid:
@@ -64,23 +67,29 @@ class ProviderCalls:
         body: bytes = b"",
         form: tuple[FormPart, ...] = (),
         headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> bytes:
         """Send a call and return its reply as it is; raise UpstreamRefused or UpstreamError."""
         call = await self._make(method, path, body=body, form=form, headers=headers)
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
-                return await answer.read_all(_REPLY_BYTES_MAX)
+                return await answer.read_all(bytes_max)
         except HttpError as failure:
             raise network_error(self._row.slug, failure) from failure
         except TimeoutError as late:
             raise self._late() from late
 
     async def get(
-        self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
+        self,
+        reply: type[_Reply],
+        path: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        *,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Return the reply to a read; raise UpstreamError for any failure."""
         try:
-            return await self.call(reply, "GET", path, headers=headers)
+            return await self.call(reply, "GET", path, headers=headers, bytes_max=bytes_max)
         except UpstreamRefused as refused:
             raise self.as_failure(refused) from refused
 
