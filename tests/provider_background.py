@@ -14,6 +14,7 @@ from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.background import BackgroundResponse
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.json_value import JsonValue
+from tollgate.core.principal import Principal
 from tollgate.engine.gateway import ProviderDirectory
 from tollgate.providers.ports.background import ProviderBackground, ResponseGone
 from tollgate.providers.ports.base import Provider
@@ -91,8 +92,8 @@ class RunningDirectory:
     directory: ProviderDirectory
     runs: ProviderBackground
 
-    def provider(self, slug: str) -> Provider:
-        found = self.directory.provider(slug)
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        found = self.directory.provider(slug, principal)
         return replace(found, background=lambda: self.runs) if slug == "near" else found
 
 

@@ -50,7 +50,13 @@ from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
 from tollgate.web.generation.entrance import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits
-from tollgate.wiring.aws import credentials, rotating_credentials, signer, wire_secrets
+from tollgate.wiring.aws import (
+    credentials,
+    rotating_credentials,
+    signer,
+    wire_role_sessions,
+    wire_secrets,
+)
 from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
 
@@ -152,7 +158,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         clock=clock,
     )
     return Upstream(
-        registry=Registry(services),
+        registry=Registry(services, wire_role_sessions(settings, clock)),
         pool=pool,
         secrets=secrets,
         keys=keys,

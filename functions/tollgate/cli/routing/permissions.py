@@ -7,7 +7,7 @@ of the template itself ("CloudFormation template Metadata syntax", 2026-11).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,10 +26,16 @@ from tollgate.settings import Settings
 
 BEGIN: Final = "# routing.yaml begins; `tollgate permissions` writes what follows"
 END: Final = "# routing.yaml ends"
+BEDROCK_BEGIN: Final = (
+    "# Bedrock in routing.yaml begins; `tollgate permissions` writes what follows"
+)
+BEDROCK_END: Final = "# Bedrock in routing.yaml ends"
 HOSTS_BEGIN: Final = "# hosts of routing.yaml begin; `tollgate permissions` writes what follows"
 HOSTS_END: Final = "# hosts of routing.yaml end"
 
 _PINS: Final = "KeyHosts"
+_ANCHOR: Final = "bedrock_"
+_BEDROCK_ACTION: Final = "  Action: bedrock"
 
 
 @click.command()
@@ -87,7 +93,13 @@ def write_permissions(template: str, needed: Permissions) -> str:
     if not needed.key_hosts:
         hosts = [f"{_PINS}: []"]
     template = _replace_marked(template, HOSTS_BEGIN, HOSTS_END, hosts)
-    return _replace_marked(template, BEGIN, END, list(_statements(needed)))
+    statements = _statements(needed)
+    # The template of release 1.0.0 has no role for Bedrock.
+    if BEDROCK_BEGIN in template:
+        statements = _anchored(statements)
+        lines = list(_policies_of_bedrock(needed))
+        template = _replace_marked(template, BEDROCK_BEGIN, BEDROCK_END, lines)
+    return _replace_marked(template, BEGIN, END, list(statements))
 
 
 def _replace_marked(template: str, begin: str, end: str, lines: Sequence[str]) -> str:
@@ -112,6 +124,32 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
     for action in needed.actions:
         yield from ("- Effect: Allow", f"  Action: {action}", '  Resource: "*"')
+
+
+def _anchored(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, with an anchor for each statement about Bedrock."""
+    written, number = list(lines), 0
+    for place, line in enumerate(written):
+        if "".join(written[place + 1 : place + 2]).startswith(_BEDROCK_ACTION):
+            number += 1
+            yield f"- &{_ANCHOR}{number}"
+            yield f"  {line.removeprefix('- ')}"
+        else:
+            yield line
+
+
+def _policies_of_bedrock(needed: Permissions) -> Iterator[str]:
+    """Yield the policies of the role for Bedrock, whose statements are those with an anchor."""
+    number = sum(line.startswith(_BEDROCK_ACTION) for line in _statements(needed))
+    if not number:
+        yield "Policies: []"
+        return
+    yield "Policies:"
+    yield "  - PolicyName: bedrock"
+    yield "    PolicyDocument:"
+    yield '      Version: "2012-10-17"'
+    names = ", ".join(f"*{_ANCHOR}{place}" for place in range(1, number + 1))
+    yield f"      Statement: [{names}]"
 
 
 def _statement(action: str, arns: Sequence[str]) -> Iterator[str]:

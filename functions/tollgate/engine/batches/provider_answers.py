@@ -92,8 +92,8 @@ class _AnsweredProviders(Struct, frozen=True):
     directory: ProviderDirectory
     answer: GivenAnswer
 
-    def provider(self, slug: str) -> Provider:
-        known = self.directory.provider(slug)
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        known = self.directory.provider(slug, principal)
         return Provider(
             known.codec, _AnswerTransport(self.answer), known.batch_codecs, known.stream_codecs
         )

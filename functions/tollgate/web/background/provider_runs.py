@@ -17,6 +17,7 @@ from tollgate.core.background import BackgroundResponse, ProviderRun
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError, UpstreamError
 from tollgate.core.limits import TierLimits
+from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.admission import budget_left_percent
@@ -187,7 +188,7 @@ class ResponseRun:
             return None if run is None or await self._store(None) else Waits(_RETRY_S)
         if run.response_id is None:
             return _unconfirmed()
-        provider, age_s = self._provider(run.provider), self._age_s(run)
+        provider, age_s = self._provider(run.provider), self._gateway.clock.now_s() - run.at_s
         body: bytes | None = None
         try:
             if provider is not None:
@@ -275,7 +276,7 @@ class ResponseRun:
         prices, endpoint_id = first.asked_prices, first.target.endpoint_id
         catalog = gateway.planner.catalog
         planner = BatchPlanner(catalog, endpoint_id, prices, covers=covered)
-        provider = gateway.providers.provider(first.target.provider)
+        provider = gateway.providers.provider(first.target.provider, call.principal)
         media = RequestMedia(gateway.media, sent, gateway.files, gateway.computations(call))
         if not media.is_whole_for(first.target):
             return None
@@ -309,11 +310,13 @@ class ResponseRun:
     def _provider(self, slug: str) -> ProviderBackground | None:
         if slug not in self._gateway.planner.catalog.providers:
             return None
-        load = self._gateway.providers.provider(slug).background
+        job = self._job
+        # Such rows have a key, so the role and the team of the caller change nothing.
+        caller = Principal(
+            key_id=job.key_id, workspace_id=job.workspace_id, role="inference", label=""
+        )
+        load = self._gateway.providers.provider(slug, caller).background
         return None if load is None else load()
-
-    def _age_s(self, run: ProviderRun) -> float:
-        return self._gateway.clock.now_s() - run.at_s
 
     async def _load(self) -> SubmittedCall | None:
         """Return the stored facts about the run; None if nothing can have been sent."""
