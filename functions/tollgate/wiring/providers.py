@@ -15,6 +15,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace
+from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import (
     AWS_TRANSPORTS,
@@ -68,6 +69,10 @@ _BATCHES: Final[
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
 }
+# Imported with the first background response that a provider runs.
+_BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
+    "tollgate.providers.transports.background:make_background"
+)
 
 
 # Imported at first use, because few gateways call Bedrock under a role.
@@ -113,6 +118,7 @@ class Registry:
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
                 None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                partial(self._make_background, row) if row.background else None,
             )
         return provider
 
@@ -125,6 +131,9 @@ class Registry:
 
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)
+
+    def _make_background(self, row: ProviderRow) -> ProviderBackground:
+        return _BACKGROUND()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are
