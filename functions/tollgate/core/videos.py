@@ -69,6 +69,11 @@ class Video(Job, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     @override
+    def hold_ids(self) -> frozenset[str]:
+        return frozenset({self.bare_id})
+
+    @property
+    @override
     def event_type(self) -> str:
         return f"video.{self.status}"
 

@@ -15,6 +15,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace
+from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.base import (
     SIGNED_SERVICES,
     JobCalls,
@@ -79,6 +80,10 @@ _JOB_CALLS: Final[Mapping[str, DottedName[Callable[[ProviderRow, ProviderService
     "http_sse": DottedName("tollgate.providers.transports.job_calls:make_job_calls"),
     "simulator": DottedName("tollgate.providers.simulator.simulated_jobs:make_simulated_jobs"),
 }
+# Imported with the first background response that a provider runs.
+_BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
+    "tollgate.providers.transports.background:make_background"
+)
 
 
 # Imported at first use, because few gateways call Bedrock under a role.
@@ -124,6 +129,7 @@ class Registry:
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
                 None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                partial(self._make_background, row) if row.background else None,
                 wire_format.job_codecs,
                 partial(self._make_job_calls, row) if row.transport in _JOB_CALLS else None,
             )
@@ -141,6 +147,9 @@ class Registry:
 
     def _make_job_calls(self, row: ProviderRow) -> JobCalls:
         return _JOB_CALLS[row.transport]()(row, self._services)
+
+    def _make_background(self, row: ProviderRow) -> ProviderBackground:
+        return _BACKGROUND()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are

@@ -16,7 +16,7 @@ from tollgate.core.videos import Video
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
-from tollgate.stores.batches.queue import OpenJobs, find_waiting_holds
+from tollgate.stores.batches.queue import OpenJobs, find_job_holds
 from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
@@ -78,6 +78,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     sender = EventSender(clock, Egress(), sealer)
     endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
     batches, videos = wire_batch_store(stores, clock), wire_video_store(stores, clock)
+    responses = wire_background_store(stores, clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(
@@ -87,7 +88,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             keys=stores.key_states,
             generations=stores.generations,
             clock=clock,
-            find_waiting=partial(find_waiting_holds, batches, videos),
+            find_waiting=partial(find_job_holds, batches, responses, videos),
         ),
         maintenance=WorkspaceMaintenance(
             client,
@@ -104,9 +105,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
         open_batches=OpenJobs(batches, wire_batch_queue(settings, clock)),
-        open_background=OpenJobs(
-            wire_background_store(stores, clock), wire_background_queue(settings, clock)
-        ),
+        open_background=OpenJobs(responses, wire_background_queue(settings, clock)),
         open_shadows=OpenJobs(
             wire_shadow_store(stores, clock), wire_background_queue(settings, clock)
         ),

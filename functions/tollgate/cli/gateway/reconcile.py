@@ -1,5 +1,6 @@
 """`tollgate reconcile`: compare a provider's invoice with the gateway's records."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -15,7 +16,7 @@ from tollgate.cli.invoices.files import read_invoices
 from tollgate.cli.invoices.lines import InvoiceRefused
 from tollgate.cli.invoices.teams import TeamCompared, compare_teams
 from tollgate.cli.options import routing_option
-from tollgate.cli.tables import OutputStyle, exact, show
+from tollgate.cli.tables import OutputStyle, TableRow, exact, show
 from tollgate.routing.file.load import load
 from tollgate.routing.file.problems import InvalidRouting
 
@@ -121,14 +122,14 @@ def reconcile(
         teams = compare_teams(invoice, activity)
         differing_teams = [team for team in teams if team.differs(*bounds)]
         shown = [team for team in teams if shows_all or team in differing_teams or team.is_rest]
-        show([_team_row(team) for team in shown], _TEAM_COLUMNS, style)
+        _show([_team_row(team) for team in shown], _TEAM_COLUMNS, style)
         summary = _summary_of_teams(teams, differing_teams, first, last)
         differences = len(differing_teams)
     else:
         activity = _recorded(api, providers, first, last, by=("day", "model"))
         compared = compare(invoice, (row for _, row in activity), models)
         differing = [row for row in compared if row.differs(*bounds)]
-        show([_row(row) for row in (compared if shows_all else differing)], _COLUMNS, style)
+        _show([_row(row) for row in (compared if shows_all else differing)], _COLUMNS, style)
         summary = _summary(compared, differing, first, last)
         differences = len(differing)
     if style == "auto":
@@ -137,6 +138,12 @@ def reconcile(
         click.echo(summary, err=True)
     if differences:
         raise click.exceptions.Exit(1)
+
+
+def _show(rows: Sequence[TableRow], columns: Sequence[str], style: OutputStyle) -> None:
+    """Show rows; on a terminal nothing, because the summary states that nothing differs."""
+    if rows or style != "auto" or not sys.stdout.isatty():
+        show(rows, columns, style)
 
 
 def _recorded(

@@ -60,6 +60,7 @@ def statement(
             pdf.write_bytes(content)
         except OSError as failed:
             raise click.ClickException(f"{pdf} cannot be written: {failed.strerror}.") from failed
+        click.echo(f"{pdf} was written.", err=True)
         return
     if html or style == "csv":
         text = api.text(path, {"month": month, "format": "html" if html else "csv"})

@@ -15,12 +15,12 @@ class HttpJobCalls:
 
     async def submit(self, request: WireRequest) -> bytes:
         body = b"" if request.form else to_json(request.body)
-        return await self._calls.send(
+        return await self._calls.read(
             "POST", request.path, body=body, form=request.form, headers=request.headers
         )
 
     async def get(self, path: str, *, bytes_max: int) -> bytes:
-        return await self._calls.send("GET", path, bytes_max=bytes_max)
+        return await self._calls.read("GET", path, bytes_max=bytes_max)
 
 
 def make_job_calls(row: ProviderRow, services: ProviderServices) -> JobCalls:

@@ -1,13 +1,11 @@
 """The queues in SQS that wake the batch function."""
 
-from typing import Generic
+from typing import Any, Generic
 
 from msgspec import json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
-from tollgate.core.batches import Batch
-from tollgate.core.videos import VIDEO_PREFIX, Video
 from tollgate.stores.ports.batches import AnyJob, BatchPlace, JobStore
 
 
@@ -56,12 +54,12 @@ class OpenJobs(Generic[AnyJob]):
             await self._queue.aclose()
 
 
-async def find_waiting_holds(batches: JobStore[Batch], videos: JobStore[Video]) -> frozenset[str]:
-    """Return the ids of the holds of all open videos, and of all submissions to providers."""
-    # A video's hold has the id of the video.
-    found = {place.batch_id.removeprefix(VIDEO_PREFIX) for place in await videos.open_jobs()}
-    for place in await batches.open_jobs():
-        batch = await batches.get(place)
-        if batch is not None:
-            found |= {submission.id for submission in batch.submissions.values()}
-    return frozenset(found)
+async def find_job_holds(*stores: JobStore[Any]) -> frozenset[str]:
+    """Return the ids of the holds under which providers run jobs of these stores."""
+    found = frozenset[str]()
+    for store in stores:
+        for place in await store.open_jobs():
+            job = await store.get(place)
+            if job is not None:
+                found |= job.hold_ids
+    return found

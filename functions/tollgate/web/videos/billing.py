@@ -1,7 +1,8 @@
 """Bills a video by the ordinary engine, which receives the provider's job as the answer."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,18 +16,17 @@ from tollgate.core.errors import (
 )
 from tollgate.core.events import ChosenGroup
 from tollgate.core.ids import created_s
-from tollgate.core.limits import SessionLimit, TierLimits
-from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.work.video import VideoRequest
-from tollgate.engine.batches.given_answers import AnsweredProviders, UnreportedEndpoints
+from tollgate.engine.batches.provider_answers import GivenAnswer, HeldPart, with_answer
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import generate
 from tollgate.ingress.base import ServedBy
-from tollgate.providers.ports.base import Frame, ReadyRequest, Timeouts, WireRequest
 from tollgate.routing.planning.batch_planner import BatchPlanner
 from tollgate.stores.ports.base import Hold, Ledger
 from tollgate.web.videos.starting import unmade_record
+
+_OK: Final = 200
 
 
 class VideoBill(Struct, frozen=True):
@@ -50,11 +50,9 @@ async def bill_video(
     record could be written.
     """
     sink = _VideoSink()
+    answer = ended if isinstance(ended, UpstreamError) else GivenAnswer(_OK, ended)
     answered = replace(
-        gateway,
-        planner=planner,
-        providers=AnsweredProviders(gateway.providers, _EndedJob(ended)),
-        cooldowns=UnreportedEndpoints(),
+        with_answer(gateway, planner, answer),
         ledger=_HeldVideo(hold, gateway.ledger, gateway.clock.now_s),
         answer_cache=None,
     )
@@ -98,57 +96,13 @@ class _VideoSink:
         self.failure, self.record = error, record
 
 
-class _EndedJob(Struct, frozen=True):
-    """A transport that sends nothing, and receives the last reply about a job."""
-
-    ended: bytes | UpstreamError
-
-    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
-        return ReadyRequest(lambda: self.open(request, timeouts), lambda: None)
-
-    @asynccontextmanager
-    async def open(
-        self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
-        if isinstance(self.ended, UpstreamError):
-            raise self.ended
-        yield self._frames(self.ended)
-
-    async def _frames(self, reply: bytes) -> AsyncIterator[Sequence[Frame]]:
-        yield (Frame(data=reply),)
-
-
-class _HeldVideo(Struct, frozen=True):
+class _HeldVideo(HeldPart):
     """The ledger of one video, whose money has been on hold since the request."""
 
-    held: Hold
-    ledger: Ledger
-    now_s: Callable[[], float]
-
-    async def hold(
-        self,
-        principal: Principal,
-        amount_nano_usd: int,
-        first_id: str | None = None,
-        *,
-        tokens: int = 0,
-        covered: bool = False,
-        tier: TierLimits | None = None,
-        session: SessionLimit | None = None,
-        models: tuple[str, ...] = (),
-        meanwhile: Callable[[], None] | None = None,
-    ) -> Hold:
-        """Return the hold; nothing is written."""
-        return self.held
-
-    def budget_left_percent(
-        self, principal: Principal, *, tier: TierLimits | None = None
-    ) -> int | None:
-        return None
-
-    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Return the hold, which covers the price of the video."""
-        return hold
+    def __init__(self, hold: Hold, ledger: Ledger, now_s: Callable[[], float]) -> None:
+        super().__init__(hold)
+        self._ledger = ledger
+        self._now_s = now_s
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Settle with the times of the whole video; a video that failed costs nothing."""
@@ -156,9 +110,9 @@ class _HeldVideo(Struct, frozen=True):
         record = replace(
             record,
             created_s=began_s,
-            duration_ms=int((self.now_s() - began_s) * 1_000),
+            duration_ms=int((self._now_s() - began_s) * 1_000),
             first_token_ms=None,
         )
         if record.outcome != "ok":
             record = replace(record, outcome="error", cost_nano_usd=0, lines=())
-        return await self.ledger.settle(hold, record)
+        return await self._ledger.settle(self._whole, record)

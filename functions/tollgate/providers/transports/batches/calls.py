@@ -51,7 +51,7 @@ class ProviderCalls:
         bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
-        content = await self.send(
+        content = await self.read(
             method, path, body=body, form=form, headers=headers, bytes_max=bytes_max
         )
         try:
@@ -59,9 +59,9 @@ class ProviderCalls:
         except MsgspecError as invalid:
             raise self.malformed(path) from invalid
 
-    async def send(
+    async def read(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "DELETE"],
         path: str,
         *,
         body: bytes = b"",
@@ -69,7 +69,7 @@ class ProviderCalls:
         headers: Mapping[str, str] = _NO_HEADERS,
         bytes_max: int = _REPLY_BYTES_MAX,
     ) -> bytes:
-        """Send a call and return the body of its reply; raise UpstreamRefused or UpstreamError."""
+        """Send a call and return its reply as it is; raise UpstreamRefused or UpstreamError."""
         call = await self._make(method, path, body=body, form=form, headers=headers)
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
@@ -162,7 +162,7 @@ class ProviderCalls:
         """Return the error for a call that the provider has refused."""
         return UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE,
-            f"The provider {self._row.slug} refused a call for a batch.",
+            f"The provider {self._row.slug} refused a call for work that waits.",
             status=refused.status,
         )
 
@@ -188,7 +188,7 @@ class ProviderCalls:
 
     async def _make(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "DELETE"],
         path: str,
         *,
         body: bytes = b"",
