@@ -14,11 +14,14 @@ class BatchSection(Strict):
 
     form: BatchForm
     """`openai` for `/files` and `/batches` below `base_url`, `anthropic` for `/messages/batches`,
-    `mistral` for `/batch/jobs`, `gemini` for `batchGenerateContent`."""
+    `mistral` for `/batch/jobs`, `gemini` for `batchGenerateContent`, `bedrock` for jobs over files
+    in the gateway's bucket."""
     percent: Annotated[int, Field(ge=1, le=100)]
     """Price of a batched request, in percent of the endpoint's price."""
     cached_percent: Annotated[int | None, Field(ge=1, le=100)] = None
     """Price of cached tokens, if the provider does not sell them at `percent`."""
+    models: Annotated[tuple[Sentence, ...], Field(max_length=256)] = ()
+    """Values of `upstream` that run in batches; all if empty."""
     source: Sentence
     """Web page on which the provider publishes the price of its batches."""
     checked: Day
@@ -31,4 +34,9 @@ class BatchSection(Strict):
     @property
     def terms(self) -> BatchTerms:
         """Return the terms in the type that the registry uses."""
-        return BatchTerms(form=self.form, percent=self.percent, cached_percent=self.cached_percent)
+        return BatchTerms(
+            form=self.form,
+            percent=self.percent,
+            cached_percent=self.cached_percent,
+            models=self.models,
+        )

@@ -56,6 +56,7 @@ _BATCHES: Final[
     ),
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
+    "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
 
 
@@ -78,9 +79,16 @@ class Registry:
                 transport()(row, self._services),
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
-                None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                self._batches(row),
             )
         return provider
+
+    def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
+        """Return the loader of a row's batches; None if the deployment cannot use them."""
+        terms = row.batch
+        if terms is None or terms.find_lack(row.region, self._services.job_region) is not None:
+            return None
+        return partial(self._make_batches, row, terms.form)
 
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)

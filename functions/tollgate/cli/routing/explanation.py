@@ -142,6 +142,8 @@ def _remark(candidate: Any) -> str:
     rests = f"rests until {until}" if until else ""
     percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
     batched = f"{percent}% of the price in batches" if percent else ""
+    lack = candidate["batch_lack"] if candidate["attempt"] == 1 else None
+    batched = f"in batches {lack}" if lack else batched
     return ", ".join(filter(None, (_key_fault(candidate), reads, rests, batched)))
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import AssistantMessage, GenerationRequest, ToolMessage
+from tollgate.core.work.base import Work
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ParsedWork
 from tollgate.routing.planning.plan import Plan
@@ -20,8 +22,9 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
 
     The gateway itself runs requests for which it has work of its own before or during the answer:
     files, documents, tools, guardrails, limits of sessions. It also runs those under a prompt
-    policy, because a provider stores the requests and answers of its batches, and those under a
-    quota of requests or tokens, because one hold for all lines counts money only.
+    policy, because a provider stores the requests and answers of its batches, those under a quota
+    of requests or tokens, because one hold for all lines counts money only, and those of providers
+    whose batches need a bucket that the deployment lacks.
     """
     first = plan.attempts[0]
     if first.batch is None or first.target.guardrail or first.service_tier:
@@ -30,11 +33,15 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
         return None
     if call.session is not None or not _is_plain(call.parsed):
         return None
+    if not first.batch.limits.takes_tools and _uses_tools(call.parsed.request):
+        return None
     quotas = call.principal.key_quotas
     if any(each.unit != "usd" and each.covers(first.target.model) for each in quotas):
         return None
     has_guards = gateway.planner.catalog.guardrails or call.principal.guardrails
     if has_guards and _FIND_GUARDS()(gateway, call, plan):
+        return None
+    if gateway.providers.provider(first.target.provider).batches is None:
         return None
     return first.target.endpoint_id
 
@@ -56,3 +63,21 @@ def _is_plain(parsed: ParsedWork) -> bool:
     if isinstance(request, GenerationRequest):
         return not (request.server_tools or request.preferences.require_parameters)
     return not request.addresses
+
+
+def _uses_tools(request: Work) -> bool:
+    """Return whether a request has tools, calls or results of tools, or a format of the answer."""
+    if not isinstance(request, GenerationRequest):
+        return False
+    return bool(
+        request.tools
+        or request.output_format
+        or any(
+            isinstance(message, ToolMessage)
+            or (
+                isinstance(message, AssistantMessage)
+                and any(isinstance(part, ToolCall) for part in message.content)
+            )
+            for message in request.messages
+        )
+    )

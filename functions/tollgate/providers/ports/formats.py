@@ -120,6 +120,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "moderation": DottedName("tollgate.providers.codecs.bedrock_guardrails.codec:CODEC"),
         },
         batch_transports=frozenset({"bedrock_runtime"}),
+        batch_forms=frozenset({"bedrock"}),
     ),
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(

@@ -1,15 +1,37 @@
 """The protocol of a provider's own batches, which run many requests later at a lower price."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from tollgate.core.json_value import JsonValue
 
-BatchForm = Literal["openai", "anthropic", "mistral", "gemini"]
+BatchForm = Literal["openai", "anthropic", "mistral", "gemini", "bedrock"]
 # `refused`: the provider has accepted the batch, and then ran none of its requests.
 BatchState = Literal["running", "ended", "refused"]
+
+
+class BatchLimits(Struct, frozen=True, kw_only=True):
+    """The limits of a form of batches, beyond which the gateway itself runs lines."""
+
+    requests_min: int = 1
+    """The smallest number of requests that a batch may have."""
+    takes_tools: bool = True
+    """Whether requests may have tools, results of tools, or a format of the answer."""
+    needs_bucket: bool = False
+    """Whether requests and answers are in the gateway's bucket, in the provider's region."""
+
+
+# Bedrock's limits: "Process multiple prompts with batch inference" in the Bedrock user guide, and
+# the default quota "Minimum number of records per batch inference job" (2026-11-28).
+BATCH_LIMITS: Final[Mapping[BatchForm, BatchLimits]] = {
+    "openai": BatchLimits(),
+    "anthropic": BatchLimits(),
+    "mistral": BatchLimits(),
+    "gemini": BatchLimits(),
+    "bedrock": BatchLimits(requests_min=100, takes_tools=False, needs_bucket=True),
+}
 
 
 class BatchTerms(Struct, frozen=True, kw_only=True):
@@ -20,6 +42,30 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
     """The price of a batched request, in percent of the price of an interactive one."""
     cached_percent: int | None = None
     """The price of cached tokens; None if it is `percent`."""
+    models: tuple[str, ...] = ()
+    """The provider's names of the models that run in batches; all if empty."""
+
+    def includes(self, upstream: str) -> bool:
+        """Return whether a model runs in batches."""
+        return not self.models or upstream in self.models
+
+    @property
+    def limits(self) -> BatchLimits:
+        """The limits of the form."""
+        return BATCH_LIMITS[self.form]
+
+    def find_lack(self, region: str | None, bucket_region: str | None) -> str | None:
+        """Return what a deployment lacks for batches of a provider in a region; None for nothing.
+
+        `bucket_region` is the region of the bucket that providers may read; None without one.
+        """
+        if not self.limits.needs_bucket:
+            return None
+        if bucket_region is None:
+            return "needs an S3 bucket and TOLLGATE_BEDROCK_BATCH_ROLE"
+        if bucket_region != region:
+            return f"needs a bucket in {region}, but the gateway's is in {bucket_region}"
+        return None
 
 
 class NotAccepted(Exception):
@@ -52,12 +98,14 @@ class BatchedAnswer(Struct, frozen=True, kw_only=True):
 class ProviderBatches(Protocol):
     """The batches of one provider row; each method raises UpstreamError on failure."""
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         """Submit a batch under a unique name, and return the provider's id of the batch.
 
         The name is also the start of each request's `custom_id`. All requests have the same path
-        and headers. Raises NotAccepted if the provider certainly runs nothing; after any other
-        failure, only `find` shows whether the batch was accepted.
+        and headers. `folder` ends in `/` and is the place for files of the batch in the gateway's
+        bucket, which are deleted when the client's batch has ended. Raises NotAccepted if the
+        provider certainly runs nothing; after any other failure, only `find` shows whether the
+        batch was accepted.
         """
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:

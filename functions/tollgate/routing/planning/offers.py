@@ -12,6 +12,7 @@ from tollgate.core.request import Need
 from tollgate.providers.ports.base import Guardrail, ProviderRow, Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.providers.ports.provider_batches import BatchTerms
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
     ConditionSection,
@@ -175,12 +176,17 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 prompt_use=endpoint.prompt_use.use
                 if endpoint.prompt_use
                 else catalog.providers[endpoint.provider].prompt_use,
-                batch=rows[endpoint.provider].batch,
+                batch=_batch_terms(rows[endpoint.provider], endpoint.upstream),
             ),
             weight=endpoint.weight,
         )
         for endpoint in model.endpoints
     )
+
+
+def _batch_terms(row: ProviderRow, upstream: str) -> BatchTerms | None:
+    """Return the terms on which a provider runs a model in batches; None if it does not."""
+    return row.batch if row.batch is not None and row.batch.includes(upstream) else None
 
 
 def _target(

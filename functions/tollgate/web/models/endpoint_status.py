@@ -35,6 +35,8 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
     """For providers, whether this process has their key; empty in functions that call no
     providers.
     """
+    batch_lacks: Mapping[str, str] = {}
+    """For providers, what this deployment lacks for their batches."""
 
     def is_ready(self, target: Target) -> bool:
         """Return False for an endpoint in cooldown, or whose key has a fault."""
@@ -66,4 +68,14 @@ async def find_status(
     if services.find_missing_key is not None:
         places = await asyncio.gather(*map(services.find_missing_key, rows.values()))
         usable = {slug: place is None for slug, place in zip(rows, places, strict=True)}
-    return EndpointStatus(resting=resting, speeds=speeds, keys=keys, usable=usable)
+    return EndpointStatus(
+        resting=resting,
+        speeds=speeds,
+        keys=keys,
+        usable=usable,
+        batch_lacks={
+            slug: lack
+            for slug, row in rows.items()
+            if row.batch and (lack := row.batch.find_lack(row.region, services.job_region))
+        },
+    )

@@ -65,6 +65,10 @@ class CandidateObject(BaseModel):
         "files, guardrails, limited sessions or quotas of requests or tokens run like interactive "
         "requests"
     )
+    batch_lack: str | None = Field(
+        description="what this deployment lacks for batches of the provider, whose lines then run "
+        "like interactive requests"
+    )
     reads: bool = Field(
         description="whether the gateway would read the request's documents for this endpoint; an "
         "explanation leaves their text, pictures and fees out of `cost_max` and `hold`"
@@ -259,6 +263,7 @@ def _candidate(
     attempt, excluded = candidate.attempt, candidate.exclusion
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
+    lack = status.batch_lacks.get(attempt.target.provider) if attempt.batch else None
     if place is None and excluded is None:
         # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
@@ -274,7 +279,8 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=None if attempt.batch is None else attempt.batch.percent,
+        batch_percent=None if attempt.batch is None or lack else attempt.batch.percent,
+        batch_lack=lack,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),

@@ -54,7 +54,8 @@ class ProviderCalls:
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
                 content = await answer.read_all(_REPLY_BYTES_MAX)
-            return json.decode(content, type=reply)
+            # AWS answers some calls without a body.
+            return json.decode(content or b"{}", type=reply)
         except HttpError as failure:
             raise network_error(self._row.slug, failure) from failure
         except TimeoutError as late:
@@ -180,7 +181,7 @@ class ProviderCalls:
         return HttpCall(
             provider=self._row.slug,
             url=url,
-            headers=await self._authorization.authorize(url, given, body),
+            headers=await self._authorization.authorize(url, given, body, method=method),
             body=body,
             connect_s=_CONNECT_S,
             method=method,

@@ -101,7 +101,7 @@ class GeminiBatches:
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         model, is_chat, _ = requests[0].path.partition(_CHAT)
         if not is_chat:
             raise NotAccepted from ValueError("Gemini has another form for batches of other work")
