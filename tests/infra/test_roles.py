@@ -4,11 +4,13 @@ import json
 import re
 from typing import Any, Final
 
-from tests.infra.generating import GENERATES
-from tests.infra.translation import JsonObject, Stack
+from tests.infra.generating import GENERATES, NEEDED
+from tests.infra.translation import BEDROCK_ROLE, JsonObject, Stack
+from tollgate.core.batches import Batch
 from tollgate.settings import Settings
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
+from tollgate.stores.rules.object_names import batch_folder
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -104,6 +106,20 @@ PERMISSIONS: Final = {
         "ObjectsBucket": {"s3:ListBucket"},
         "BackgroundQueue": WORKS_ON_QUEUE,
         "BatchQueue": WORKS_ON_QUEUE,
+        **{
+            model: {*GENERATES[model], "bedrock:CreateModelInvocationJob"}
+            for model in NEEDED.batch_models
+        },
+        **{
+            jobs: {
+                "bedrock:CreateModelInvocationJob",
+                "bedrock:GetModelInvocationJob",
+                "bedrock:StopModelInvocationJob",
+            }
+            for jobs in NEEDED.batch_jobs
+        },
+        "*": {"bedrock:ListModelInvocationJobs"},
+        f"{BEDROCK_ROLE} for bedrock.amazonaws.com": {"iam:PassRole"},
     },
     "SweeperRole": {
         "SweeperLogs": LOGS,
@@ -162,6 +178,8 @@ def resource_name(resource: JsonObject) -> str:
     match resource:
         case {"Fn::GetAtt": [name, "Arn"]} | {"Ref": name} | {"Fn::Sub": name}:
             return str(name)
+        case "*":
+            return "*"
         case _:
             raise AssertionError(f"the table of permissions cannot name {resource}")
 
@@ -181,6 +199,8 @@ def partitions(condition: JsonObject | None) -> str:
             return f" where pk begins with {begins}"
         case {"StringEquals": {"bedrock-mantle:Model": models}}:
             return f" for {', '.join(models)}"
+        case {"StringEquals": {"iam:PassedToService": service}}:
+            return f" for {service}"
         case _:
             raise AssertionError(f"the table of permissions cannot name {condition}")
 
@@ -350,6 +370,42 @@ def test_the_policies_of_a_role_are_no_longer_than_iam_takes(any_stack: Stack) -
         assert characters(policy) <= MANAGED_CHARACTERS_MAX, name
 
 
+def test_c83_bedrock_reads_and_writes_nothing_but_the_files_of_its_jobs(stack: Stack) -> None:
+    role = stack.properties("AWS::IAM::Role")[BEDROCK_ROLE]
+    assert compile_permissions(role) == {
+        "${ObjectsBucket.Arn}/batches/*/jobs/*": {"s3:GetObject", "s3:PutObject"},
+        "ObjectsBucket": {"s3:ListBucket"},
+        **{name: {"bedrock:InvokeModel"} for name in NEEDED.batch_profiles},
+    }
+    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert statement == {
+        "Effect": "Allow",
+        "Principal": {"Service": "bedrock.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+        "Condition": {
+            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
+            "ArnLike": {"aws:SourceArn": [{"Fn::Sub": jobs} for jobs in NEEDED.batch_jobs]},
+        },
+    }
+    named = {
+        name
+        for name, function in stack.functions.items()
+        if "TOLLGATE_BEDROCK_BATCH_ROLE" in function["Environment"]["Variables"]
+    }
+    assert named == {"ApiFunction", "BatchFunction"}
+    # No other object of a batch is in a folder of that name.
+    batch = Batch(
+        id="batch_1",
+        workspace_id="jobs",
+        key_id="k",
+        input_file_id="f",
+        endpoint="/v1/chat/completions",
+        expires_s=1,
+    )
+    assert "/jobs/" not in batch_folder(batch)
+    assert batch_folder(batch).startswith("batches/")
+
+
 def test_only_lambda_assumes_the_roles(stack: Stack) -> None:
     for name, role in stack.roles.items():
         (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
@@ -364,6 +420,8 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             # Requests name no project, and the models are exact.
             exact = re.sub(r"(?<=:project/)\*(?= for )", "", exact)
+            # AWS draws the ids of jobs, and no list of jobs has a resource.
+            exact = re.sub(r"(?<=:model-invocation-job/)\*$|^\*$", "", exact)
             assert "*" not in exact.partition(" where ")[0], name
 
 

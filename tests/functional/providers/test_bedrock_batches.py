@@ -12,8 +12,12 @@ import boto3
 import pytest
 
 from tests.buckets import create_bucket
+from tests.emulator.event import ACCOUNT_ID
 from tests.functional.providers.one_provider import Secrets
 from tests.functional.providers.test_provider_batches import NAME, answers, ok
+from tests.iam.calls import Call, read_accesses, read_signature
+from tests.iam.policy import Access, decide
+from tests.iam.roles import Resources, function_statements, template_stack
 from tests.moto_server import running_moto
 from tests.upstream import FakeUpstream, Script
 from tollgate.aws.objects import S3Objects
@@ -29,13 +33,14 @@ from tollgate.providers.ports.provider_batches import (
 )
 from tollgate.providers.transports.authorization import JobBucket, ProviderServices
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.settings import Settings
 from tollgate.wiring.providers import Registry
 
 BUCKET: Final = "tollgate-objects"
-ROLE: Final = "arn:aws:iam::123456789012:role/tollgate-batches"
+ROLE: Final = f"arn:aws:iam::{ACCOUNT_ID}:role/BedrockBatchRole"
 FOLDER: Final = "batches/0123/batch_1/jobs/57K/"
 JOB: Final = "tollgate-" + NAME.encode().hex()
-ARN: Final = "arn:aws:bedrock:eu-west-1:123456789012:model-invocation-job/abcdefghij12"
+ARN: Final = "arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/abcdefghij12"
 ID: Final = "abcdefghij12"
 OUT: Final = f"s3://{BUCKET}/{FOLDER}output/"
 SAID: Final = {"output": {"message": {"content": [{"text": "Hi"}]}}, "stopReason": "end_turn"}
@@ -70,7 +75,7 @@ def moto_url() -> Iterator[str]:
         yield url
 
 
-def row(region: str = "eu-west-1") -> ProviderRow:
+def row(region: str = "us-east-1") -> ProviderRow:
     return ProviderRow(
         slug="acme",
         codec="bedrock",
@@ -85,7 +90,7 @@ def registry(pool: HttpPool, bucket: JobBucket | None) -> Registry:
         pool=pool,
         secrets=Secrets(None),
         credentials=lambda: Credentials("AKID", "shh", "token"),
-        aws_region="eu-west-1",
+        aws_region="us-east-1",
         google_file=None,
         clock=SystemClock(),
         job_bucket=bucket,
@@ -98,7 +103,7 @@ def job_bucket(objects: S3Objects, jobs_url: str) -> JobBucket:
         objects=objects,
         name=BUCKET,
         url=objects.url,
-        region="eu-west-1",
+        region="us-east-1",
         role=ROLE,
         jobs_url=jobs_url,
     )
@@ -107,8 +112,8 @@ def job_bucket(objects: S3Objects, jobs_url: str) -> JobBucket:
 @pytest.fixture
 async def bedrock(upstream: FakeUpstream, moto_url: str) -> AsyncIterator[Bedrock]:
     identity = fixed(Credentials("test", "test"))
-    signer = Signer("s3", "eu-west-1", identity, SystemClock())
-    objects = S3Objects(BUCKET, "eu-west-1", signer, endpoint_url=moto_url)
+    signer = Signer("s3", "us-east-1", identity, SystemClock())
+    objects = S3Objects(BUCKET, "us-east-1", signer, endpoint_url=moto_url)
     pool = HttpPool()
     load = registry(pool, job_bucket(objects, upstream.url)).provider(row()).batches
     assert load is not None
@@ -171,7 +176,7 @@ async def test_c83_bedrocks_form_writes_a_file_and_creates_a_job_over_it(
     [create] = bedrock.jobs.received
     assert (create.method, create.path) == ("POST", "/model-invocation-job")
     scope = create.headers["authorization"].partition("Credential=")[2].partition(",")[0]
-    assert scope.endswith("/eu-west-1/bedrock/aws4_request")
+    assert scope.endswith("/us-east-1/bedrock/aws4_request")
     uri = f"s3://{BUCKET}/{FOLDER}input.jsonl"
     assert create.json == {
         "jobName": JOB,
@@ -282,8 +287,8 @@ async def test_c83_bedrocks_form_tells_refusals_from_unknown_outcomes(bedrock: B
 async def test_c83_no_job_is_created_over_a_file_that_could_not_be_written(
     upstream: FakeUpstream, moto_url: str
 ) -> None:
-    signer = Signer("s3", "eu-west-1", fixed(Credentials("test", "test")), SystemClock())
-    objects, pool = S3Objects("missing", "eu-west-1", signer, endpoint_url=moto_url), HttpPool()
+    signer = Signer("s3", "us-east-1", fixed(Credentials("test", "test")), SystemClock())
+    objects, pool = S3Objects("missing", "us-east-1", signer, endpoint_url=moto_url), HttpPool()
     load = registry(pool, job_bucket(objects, upstream.url)).provider(row()).batches
     assert load is not None
     with pytest.raises(NotAccepted):
@@ -296,11 +301,35 @@ async def test_c83_no_job_is_created_over_a_file_that_could_not_be_written(
 async def test_c83_a_row_has_batches_only_where_its_jobs_can_use_the_bucket(
     upstream: FakeUpstream, moto_url: str
 ) -> None:
-    signer = Signer("s3", "eu-west-1", fixed(Credentials("test", "test")), SystemClock())
-    objects, pool = S3Objects(BUCKET, "eu-west-1", signer, endpoint_url=moto_url), HttpPool()
+    signer = Signer("s3", "us-east-1", fixed(Credentials("test", "test")), SystemClock())
+    objects, pool = S3Objects(BUCKET, "us-east-1", signer, endpoint_url=moto_url), HttpPool()
     bucket = job_bucket(objects, upstream.url)
     assert registry(pool, None).provider(row()).batches is None
-    assert registry(pool, bucket).provider(row("us-east-1")).batches is None
+    assert registry(pool, bucket).provider(row("eu-west-1")).batches is None
     assert registry(pool, bucket).provider(row()).batches is not None
     await pool.close()
     await objects.close()
+
+
+async def test_c83_the_batch_function_may_send_these_calls_and_no_other_function(
+    bedrock: Bedrock,
+) -> None:
+    listed = ok({"invocationJobSummaries": []})
+    bedrock.jobs.enqueue(ok({"jobArn": ARN}), listed, job("InProgress"), Script(chunks=[]))
+    await bedrock.batches.submit(NAME, [request(0)], folder=FOLDER)
+    await bedrock.batches.find(NAME, since_s=0, count=1)
+    await bedrock.batches.get_state(ID)
+    await bedrock.batches.cancel(ID)
+    settings = Settings(objects_bucket=BUCKET)
+    roles = function_statements(template_stack(), Resources(settings=settings))
+    needed = set[Access]()
+    for sent in bedrock.jobs.received:
+        path, _, query = sent.path.partition("?")
+        call = Call(
+            method=sent.method, path=path, query=query, headers=sent.headers, body=sent.body
+        )
+        needed.update(read_accesses(call, read_signature(call)))
+    assert len(needed) == 7
+    for access in needed:
+        allowed = {name for name, role in roles.items() if decide(role, access).grants}
+        assert allowed == {"batch"}, access

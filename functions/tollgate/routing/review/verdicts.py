@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.records.generation import BillLine, total_nano_usd
-from tollgate.core.request import RoutingPreferences
+from tollgate.core.request import Capability, RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
 from tollgate.core.work.kinds import WorkKind
@@ -27,6 +27,8 @@ from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
 # Kinds of work that batches can run.
+# Capabilities that not every provider's batches have.
+_TOOLS: Final[frozenset[Capability]] = frozenset({"structured_output", "tools"})
 _BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
@@ -162,6 +164,8 @@ class ReplayPlanner:
             return None
         if first.target.guardrail or first.service_tier or trace.kind not in _BATCHED:
             return None
+        if first.batch is not None and not first.batch.limits.takes_tools:
+            return None if _TOOLS & set(trace.capabilities) else first.batch_prices
         return first.batch_prices
 
     def _cost(self, request: RecordedRequest, schedule: PriceSchedule, when_s: int) -> int:
