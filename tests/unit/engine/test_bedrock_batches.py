@@ -127,5 +127,7 @@ async def test_c83_a_deployment_without_a_bucket_runs_bedrocks_lines_itself() ->
     home.gateway = replace(home.gateway, providers=directory.directory)
     works = await batch_of(home, lines(100))
     await works.run(time_s=200_000)
-    await works.check_once(100)
+    batch = await works.check_once(100)
     assert not batches.accepted
+    # Pieces of 32 lines, which several workers can run at once.
+    assert batch.pieces == 4

@@ -26,9 +26,9 @@ from tollgate.routing.planning.shadows import is_drawn, without_order
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
-# Kinds of work that batches can run.
 # Capabilities that not every provider's batches have.
 _TOOLS: Final[frozenset[Capability]] = frozenset({"structured_output", "tools"})
+# Kinds of work that batches can run.
 _BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
