@@ -34,7 +34,8 @@ from tollgate.wiring.generation import Upstream, wire_upstream
 BUCKET: Final = "tollgate-bedrock-lines"
 ROLE: Final = "arn:aws:iam::123456789012:role/batches"
 ARN: Final = "arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/abcdefghij12"
-COUNT: Final = 110
+# The smallest number of lines that Bedrock accepts.
+COUNT: Final = 100
 HALF_NANO_USD: Final = 10 * 1_500 + 2 * 7_500
 ROW: Final = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-east-1"}
 

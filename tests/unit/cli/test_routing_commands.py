@@ -17,6 +17,8 @@ from tollgate.cli.routing.permissions import (
     END,
     HOSTS_BEGIN,
     HOSTS_END,
+    OUTPUT_BEGIN,
+    OUTPUT_END,
     ROLE_BEGIN,
     ROLE_END,
     VARIABLES_BEGIN,
@@ -194,6 +196,7 @@ TEMPLATE = (
     "    Policies:\n      # {begin}\n      - Effect: Deny\n      # {end}\n"
     "    Batches:\n      # {batches_begin}\n      # {batches_end}\n"
     "  # {role_begin}\n  # {role_end}\n  # {variables_begin}\n  # {variables_end}\n"
+    "  # {output_begin}\n  # {output_end}\n"
     "    After: kept\n"
 )
 
@@ -212,6 +215,8 @@ def template(tmp_path: Path) -> Path:
         "role_end": ROLE_END,
         "variables_begin": VARIABLES_BEGIN,
         "variables_end": VARIABLES_END,
+        "output_begin": OUTPUT_BEGIN,
+        "output_end": OUTPUT_END,
     }
     marks = {name: mark.removeprefix("# ") for name, mark in names.items()}
     file.write_text(TEMPLATE.format(**marks))
@@ -227,7 +232,7 @@ def test_permissions_are_written_between_the_marks_and_then_are_right(template: 
     assert "        - secret:tollgate/openai>https://api.openai.com\n" in written
     assert "        - variable:OPENAI_API_KEY>https://api.openai.com\n" in written
     assert "      # routing.yaml ends\n    Batches:\n" in written
-    assert written.endswith("  # variables of routing.yaml end\n    After: kept\n")
+    assert written.endswith("  # output of routing.yaml ends\n    After: kept\n")
     assert ":secret:tollgate/openai-??????\n" in written
     again = run("permissions", FILE, "--template", template, "--check")
     assert again.exit_code == 0

@@ -36,6 +36,8 @@ VARIABLES_BEGIN: Final = (
     "# variables of routing.yaml begin; `tollgate permissions` writes what follows"
 )
 VARIABLES_END: Final = "# variables of routing.yaml end"
+OUTPUT_BEGIN: Final = "# output of routing.yaml begins; `tollgate permissions` writes what follows"
+OUTPUT_END: Final = "# output of routing.yaml ends"
 
 _PINS: Final = "KeyHosts"
 _ROLE: Final = "!GetAtt BedrockBatchRole.Arn"
@@ -107,6 +109,11 @@ def write_permissions(template: str, needed: Permissions) -> str:
             VARIABLES_BEGIN,
             VARIABLES_END,
             [f"TOLLGATE_BEDROCK_BATCH_ROLE: {_ROLE}"] if batches else [],
+        ),
+        (
+            OUTPUT_BEGIN,
+            OUTPUT_END,
+            ["BedrockBatchRoleArn:", f"  Value: {_ROLE}"] if batches else [],
         ),
     ):
         # Templates of earlier versions lack these marks.

@@ -16,6 +16,8 @@ from tollgate.cli.routing.permissions import (
     END,
     HOSTS_BEGIN,
     HOSTS_END,
+    OUTPUT_BEGIN,
+    OUTPUT_END,
     ROLE_BEGIN,
     ROLE_END,
     VARIABLES_BEGIN,
@@ -357,7 +359,10 @@ def test_c102_a_key_that_only_a_shadow_needs_is_asked_for() -> None:
 
 _BATCH_MARKS = "".join(
     f"  {mark}\n"
-    for mark in (BATCHES_BEGIN, BATCHES_END, ROLE_BEGIN, ROLE_END, VARIABLES_BEGIN, VARIABLES_END)
+    for mark in (
+        *(BATCHES_BEGIN, BATCHES_END, ROLE_BEGIN, ROLE_END),
+        *(VARIABLES_BEGIN, VARIABLES_END, OUTPUT_BEGIN, OUTPUT_END),
+    )
 )
 
 
