@@ -1,16 +1,13 @@
 """Each function's role: exactly these actions on exactly these resources."""
 
-import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from tests.infra.generating import GENERATES, NEEDED
 from tests.infra.translation import BEDROCK_ROLE, JsonObject, Stack
-from tollgate.core.batches import Batch
 from tollgate.settings import Settings
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
-from tollgate.stores.rules.object_names import batch_folder
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -173,7 +170,7 @@ def statements(role: JsonObject) -> list[JsonObject]:
     return [it for policy in role["Policies"] for it in policy["PolicyDocument"]["Statement"]]
 
 
-def resource_name(resource: JsonObject) -> str:
+def resource_name(resource: JsonObject | str) -> str:
     """A resource by its logical id, a parameter by its name, a pattern as it is."""
     match resource:
         case {"Fn::GetAtt": [name, "Arn"]} | {"Ref": name} | {"Fn::Sub": name}:
@@ -320,90 +317,6 @@ def test_roles_get_nothing_by_other_ways(stack: Stack) -> None:
     assert not stack.resources("AWS::IAM::Policy")
     for managed in stack.properties("AWS::IAM::ManagedPolicy").values():
         assert set(managed) == {"Description", "PolicyDocument"}
-
-
-# "IAM and AWS STS quotas" (2026-11): all inline policies of a role, and one managed policy, without
-# white space.
-INLINE_CHARACTERS_MAX: Final = 10_240
-MANAGED_CHARACTERS_MAX: Final = 6_144
-LONG: Final = {
-    "AWS::Partition": "aws",
-    "AWS::Region": "ap-southeast-2",
-    "AWS::AccountId": "1" * 12,
-}
-
-
-# The parameters that add statements to the role that has most of them.
-EVERYTHING: Final = {"KmsKeyArn": "arn:aws:kms:k", "XRay": "true", "OtlpHeaders": "true"}
-
-
-def resolved(value: Any) -> Any:
-    """A value as IAM gets it, with names as long as a stack called tollgate has."""
-    match value:
-        case {"Ref": name}:
-            return LONG.get(name, f"arn:aws:kms:ap-southeast-2:{'1' * 12}:key/{'k' * 36}")
-        case {"Fn::GetAtt": [name, "Arn"]}:
-            return f"arn:aws:dynamodb:ap-southeast-2:{'1' * 12}:table/tollgate-{name}-{'T' * 13}"
-        case {"Fn::Sub": text}:
-            return re.sub(r"\$\{([\w:]+)\}", lambda it: LONG[it[1]], bucket_named(text))
-        case dict():
-            return {key: resolved(it) for key, it in value.items()}
-        case list():
-            return [resolved(it) for it in value]
-    return value
-
-
-def bucket_named(text: str) -> str:
-    return text.replace("${ObjectsBucket.Arn}", f"arn:aws:s3:::tollgate-objectsbucket-{'b' * 12}")
-
-
-def characters(policy: JsonObject) -> int:
-    return len(json.dumps(resolved(policy["PolicyDocument"]), separators=(",", ":")))
-
-
-def test_the_policies_of_a_role_are_no_longer_than_iam_takes(any_stack: Stack) -> None:
-    stack = any_stack.given(**EVERYTHING)
-    for name, role in stack.properties("AWS::IAM::Role").items():
-        size = sum(map(characters, role.get("Policies", ())))
-        assert size <= INLINE_CHARACTERS_MAX, (name, size)
-    for name, policy in stack.properties("AWS::IAM::ManagedPolicy").items():
-        assert characters(policy) <= MANAGED_CHARACTERS_MAX, name
-
-
-def test_c83_bedrock_reads_and_writes_nothing_but_the_files_of_its_jobs(stack: Stack) -> None:
-    role = stack.properties("AWS::IAM::Role")[BEDROCK_ROLE]
-    assert compile_permissions(role) == {
-        "${ObjectsBucket.Arn}/batches/*/jobs/*": {"s3:GetObject", "s3:PutObject"},
-        "ObjectsBucket": {"s3:ListBucket"},
-        **{name: {"bedrock:InvokeModel"} for name in NEEDED.batch_profiles},
-    }
-    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-    assert statement == {
-        "Effect": "Allow",
-        "Principal": {"Service": "bedrock.amazonaws.com"},
-        "Action": "sts:AssumeRole",
-        "Condition": {
-            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
-            "ArnLike": {"aws:SourceArn": [{"Fn::Sub": jobs} for jobs in NEEDED.batch_jobs]},
-        },
-    }
-    named = {
-        name
-        for name, function in stack.functions.items()
-        if "TOLLGATE_BEDROCK_BATCH_ROLE" in function["Environment"]["Variables"]
-    }
-    assert named == {"ApiFunction", "BatchFunction"}
-    # No other object of a batch is in a folder of that name.
-    batch = Batch(
-        id="batch_1",
-        workspace_id="jobs",
-        key_id="k",
-        input_file_id="f",
-        endpoint="/v1/chat/completions",
-        expires_s=1,
-    )
-    assert "/jobs/" not in batch_folder(batch)
-    assert batch_folder(batch).startswith("batches/")
 
 
 def test_only_lambda_assumes_the_roles(stack: Stack) -> None:

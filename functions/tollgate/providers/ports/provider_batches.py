@@ -18,9 +18,9 @@ class BatchLimits(Struct, frozen=True, kw_only=True):
     requests_min: int = 1
     """The smallest number of requests that a batch may have."""
     takes_tools: bool = True
-    """Whether requests may have tools, results of tools, or a format of the answer."""
+    """True if requests may have tools, results of tools, or a format of the answer."""
     needs_bucket: bool = False
-    """Whether requests and answers are in the gateway's bucket, in the provider's region."""
+    """True if requests and answers are in the gateway's bucket, in the provider's region."""
 
 
 # Bedrock's limits: "Process multiple prompts with batch inference" in the Bedrock user guide, and

@@ -70,9 +70,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
     batch_models: tuple[str, ...] = ()
     """ARNs of models for which jobs of Bedrock's batch inference are created."""
     batch_profiles: tuple[str, ...] = ()
-    """Those of them that Bedrock's service role invokes, because an inference profile leads to
-    them.
-    """
+    """ARNs of models that Bedrock invokes by its role, because inference profiles lead to them."""
     batch_jobs: tuple[str, ...] = ()
     """ARNs that match those jobs."""
     key_hosts: tuple[str, ...] = ()
