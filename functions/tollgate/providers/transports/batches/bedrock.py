@@ -7,6 +7,7 @@ shapes in botocore 1.44.8 (2026-11-28). The folder of a job's output also has a 
 totals, which is not read: only the answers count.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
@@ -29,6 +30,8 @@ from tollgate.providers.ports.provider_batches import (
 )
 from tollgate.providers.transports.authorization import AwsSignature, JobBucket, ProviderServices
 from tollgate.providers.transports.batches.calls import ProviderCalls
+
+_log = logging.getLogger(__name__)
 
 _PATH: Final = "/model-invocation-job"
 _MODEL: Final = "/model/"
@@ -160,18 +163,15 @@ class BedrockBatches:
 
     async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
         job = await self._jobs.get(_Job, f"{_PATH}/{batch_id}")
-        uri = job.output_data_config.place.uri
-        if not uri.startswith(self._bucket.uri):
-            raise self._jobs.malformed(_PATH)
         name = _name_of(job.job_name)
         try:
-            async for group in self._bucket.objects.list(uri.removeprefix(self._bucket.uri)):
-                for found in group:
-                    if not found.key.endswith(_ANSWERS):
-                        continue
-                    async with aclosing(self._files.read_lines(f"/{found.key}")) as lines:
-                        async for line in lines:
-                            yield self._answer(line, name)
+            for key in await self._find_answers(job):
+                async with aclosing(self._files.read_lines(f"/{key}")) as lines:
+                    async for line in lines:
+                        if (answer := _read_answer(line, name)) is not None:
+                            yield answer
+                        else:
+                            _log.warning("%s has a line that cannot be read", key)
         except StoreError as failure:
             raise UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE, f"The answers of {self._slug} cannot be read."
@@ -182,20 +182,13 @@ class BedrockBatches:
     async def cancel(self, batch_id: str) -> None:
         await self._jobs.cancel(f"{_PATH}/{batch_id}/stop")
 
-    def _answer(self, line: bytes, name: str) -> BatchedAnswer:
-        try:
-            found = _LINES.decode(line)
-        except MsgspecError as invalid:
-            raise self._jobs.malformed(_ANSWERS) from invalid
-        number = found.record_id
-        custom_id = f"{name}-{int(number)}" if number.isdecimal() else number
-        if found.error is not None:
-            body = json.encode({"message": found.error.error_message or ""})
-            return BatchedAnswer(custom_id=custom_id, status=found.error.status, body=body)
-        output = bytes(found.model_output)
-        if output == b"null":
-            return BatchedAnswer(custom_id=custom_id, status=None)
-        return BatchedAnswer(custom_id=custom_id, status=_OK, body=output)
+    async def _find_answers(self, job: _Job) -> Sequence[str]:
+        """Return the keys of a job's files with answers; there are none if it wrote none."""
+        uri = job.output_data_config.place.uri
+        if not uri.startswith(self._bucket.uri):
+            raise self._jobs.malformed(_PATH)
+        groups = self._bucket.objects.list(uri.removeprefix(self._bucket.uri))
+        return [it.key async for group in groups for it in group if it.key.endswith(_ANSWERS)]
 
 
 def make_bedrock_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:
@@ -215,6 +208,23 @@ def make_bedrock_batches(row: ProviderRow, services: ProviderServices) -> Provid
         jobs=make_calls("bedrock", jobs_url),
         files=make_calls("s3", bucket.url),
     )
+
+
+def _read_answer(line: bytes, name: str) -> BatchedAnswer | None:
+    """Return the answer in a line; None for a corrupt line, which stays corrupt if read again."""
+    try:
+        found = _LINES.decode(line)
+    except MsgspecError:
+        return None
+    number = found.record_id
+    custom_id = f"{name}-{int(number)}" if number.isdecimal() else number
+    if found.error is not None:
+        body = json.encode({"message": found.error.error_message or ""})
+        return BatchedAnswer(custom_id=custom_id, status=found.error.status, body=body)
+    output = bytes(found.model_output)
+    if output == b"null":
+        return BatchedAnswer(custom_id=custom_id, status=None)
+    return BatchedAnswer(custom_id=custom_id, status=_OK, body=output)
 
 
 def _job_name(name: str) -> str:
