@@ -91,8 +91,9 @@ class _Error(Struct, rename="camel"):
     @property
     def status(self) -> int:
         code = self.error_code
-        is_status = isinstance(code, int) and _CLIENT_ERROR <= code <= _STATUS_MAX
-        return code if isinstance(code, int) and is_status else _SERVER_ERROR
+        if isinstance(code, int) and _CLIENT_ERROR <= code <= _STATUS_MAX:
+            return code
+        return _SERVER_ERROR
 
 
 class _Line(Struct, rename="camel"):
