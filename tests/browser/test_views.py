@@ -49,7 +49,7 @@ def address(view: str, seeded: dict[str, str]) -> str:
     return re.sub("SERVED|FAILED", lambda found: seeded[found[0]], view)
 
 
-@pytest.mark.parametrize("view", first(6, VIEWS))
+@pytest.mark.parametrize("view", first(3, VIEWS))
 def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
     resident: Visitor,
     seeded: dict[str, str],
@@ -223,6 +223,7 @@ def test_spend_of_too_many_keys_is_by_key_and_by_day_and_not_by_both(visitor: Vi
     visitor.faults.clear()
 
 
+@pytest.mark.nightly
 def test_the_reference_shows_every_route_and_asks_for_no_key(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.host}/docs/")

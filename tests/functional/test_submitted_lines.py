@@ -137,9 +137,9 @@ class OneRow:
         return self._found
 
 
-async def submitted(server: BatchServer, pool: HttpPool, form: str, **changes: Any) -> Works:
+async def submitted(server: LocalServer, pool: HttpPool, form: str, **changes: Any) -> Works:
     """A batch of lines in a client's format, for a provider in a form."""
-    codec = "anthropic" if form == "anthropic" else "openai_chat"
+    codec = form if form in ("anthropic", "gemini") else "openai_chat"
     row = {"codec": codec, "base_url": f"{server.url}/v1", "batch": {"form": form, **TERMS}}
     home = await house(
         providers={"near": provider(**row)},
@@ -148,7 +148,9 @@ async def submitted(server: BatchServer, pool: HttpPool, form: str, **changes: A
         routes={},
     )
     terms = home.catalog.providers["near"].batch
-    found = OneProvider(f"{server.url}/v1", pool).provider("http_sse", codec=codec, batch=terms)
+    auth = "x-goog-api-key" if form == "gemini" else "bearer"
+    row = {"codec": codec, "auth": auth, "batch": terms}
+    found = OneProvider(f"{server.url}/v1", pool).provider("http_sse", **row)
     clock = Later()
     home.gateway = replace(home.gateway, clock=clock, ids=IdSource(clock), providers=OneRow(found))
     return await batch_of(home, [line(f"n{n}", **changes) for n in range(COUNT)])

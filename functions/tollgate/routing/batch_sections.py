@@ -6,7 +6,7 @@ from pydantic import Field
 
 from tollgate.providers.ports.formats import WIRE_FORMATS, FormatName
 from tollgate.providers.ports.provider_batches import BatchForm, BatchTerms
-from tollgate.routing.scalars import Day, Sentence, Strict
+from tollgate.routing.scalars import Day, Glob, Sentence, Strict
 
 
 class BatchSection(Strict):
@@ -14,14 +14,15 @@ class BatchSection(Strict):
 
     form: BatchForm
     """`openai` for `/files` and `/batches` below `base_url`, `anthropic` for `/messages/batches`,
-    `mistral` for `/batch/jobs`, `gemini` for `batchGenerateContent`, `bedrock` for jobs over files
-    in the gateway's bucket."""
+    `mistral` for `/batch/jobs`, `gemini` for `batchGenerateContent`, `xai` for xAI's `/batches`,
+    `bedrock` for jobs over files in the gateway's bucket."""
     percent: Annotated[int, Field(ge=1, le=100)]
     """Price of a batched request, in percent of the endpoint's price."""
     cached_percent: Annotated[int | None, Field(ge=1, le=100)] = None
     """Price of cached tokens, if the provider does not sell them at `percent`."""
-    models: Annotated[tuple[Sentence, ...], Field(max_length=256)] = ()
-    """Values of `upstream` that run in batches; all if empty."""
+    models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = ("*",)
+    """Globs of the models that the batches run, by their `upstream` names. The gateway runs lines
+    for other models."""
     source: Sentence
     """Web page on which the provider publishes the price of its batches."""
     checked: Day

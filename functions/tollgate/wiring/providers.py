@@ -56,6 +56,7 @@ _BATCHES: Final[
     ),
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
+    "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
     "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
 

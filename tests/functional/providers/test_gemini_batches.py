@@ -60,8 +60,33 @@ async def test_c83_geminis_form_sends_no_key_to_another_host_and_no_other_work(
             await batches.submit(NAME, chat, folder="jobs/")
     assert len(upstream.received) == 3
     with pytest.raises(NotAccepted):
-        await batches.submit(NAME, requests("/v1beta/models/m:batchEmbedContents"), folder="jobs/")
+        await batches.submit(NAME, requests("/v1beta/models/m:countTokens"), folder="jobs/")
     assert len(upstream.received) == 3
+
+
+async def test_c81_c83_geminis_form_submits_each_text_to_the_method_for_embeddings(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "gemini")
+    location = Script(headers={"x-goog-upload-url": f"{upstream.url}/upload/u"}, chunks=[])
+    text = {"model": "models/m", "content": {"parts": [{"text": "One."}]}}
+    path = "/v1beta/models/m:batchEmbedContents"
+    sent = BatchedRequest(custom_id=NAME, path=path, body={"requests": [text]}, headers={})
+    upstream.enqueue(location, ok({"file": {"name": "files/f-1"}}), ok({"name": "batches/b-1"}))
+    assert await batches.submit(NAME, [sent], folder="jobs/") == "batches/b-1"
+    _, upload, create = upstream.received
+    assert json.loads(upload.body) == {"key": NAME, "request": text}
+    assert create.path == "/v1beta/models/m:asyncBatchEmbedContent"
+    two = BatchedRequest(custom_id=NAME, path=path, body={"requests": [text, text]}, headers={})
+    with pytest.raises(NotAccepted):
+        await batches.submit(NAME, [two], folder="jobs/")
+    assert len(upstream.received) == 3
+    upstream.enqueue(
+        ok({"name": "batches/b-1", "response": {"responsesFile": "files/r"}}),
+        jsonl({"key": NAME, "response": {"embedding": {"values": [0.5, 1]}}}),
+    )
+    [answer] = await answers(batches, "batches/b-1")
+    assert json.loads(answer.body) == {"embeddings": [{"values": [0.5, 1]}]}
 
 
 async def test_c83_geminis_form_reads_responses_and_statuses_by_key(

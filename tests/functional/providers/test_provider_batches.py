@@ -104,9 +104,15 @@ async def test_c83_openais_form_reads_the_output_and_the_errors(
         jsonl(
             {"custom_id": "2", "response": {"status_code": 400, "body": {"error": {}}}},
             {"custom_id": "3", "response": None, "error": {"code": "batch_expired"}},
+            {"custom_id": "4", "error": {"code": "InvalidParameter", "message": "No."}},
+            {"custom_id": "5", "error": "No."},
+            {"custom_id": "6", "response": None},
         ),
     )
-    first, second, third = await answers(batches, "b")
+    first, second, third, *others = await answers(batches, "b")
+    # Failed requests are no requests that did not run, and make no batch expire.
+    assert [each.status for each in others] == [500, 500, None]
+    assert json.loads(others[0].body)["error"]["message"] == "No."
     assert (first.custom_id, first.status) == ("1", 200)
     assert json.loads(first.body) == {"id": "é" * 60}
     assert (second.status, third.status) == (400, None)
@@ -256,7 +262,7 @@ async def test_c83_mistrals_form_finds_a_job_by_its_metadata(
     assert await batches.find(NAME, since_s=CREATED_S, count=2) is None
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral"])
+@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral", "xai"])
 async def test_c83_only_a_refusal_makes_it_certain_that_nothing_is_accepted(
     upstream: FakeUpstream, provider: OneProvider, form: BatchForm
 ) -> None:
@@ -290,6 +296,7 @@ async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
         ("openai", "/chat/completions"),
         ("anthropic", "/messages"),
         ("mistral", "/chat/completions"),
+        ("xai", "/chat/completions"),
         ("gemini", "/v1beta/models/m:streamGenerateContent?alt=sse"),
     )
     for form, path in forms:
@@ -317,3 +324,19 @@ async def test_c83_results_that_cannot_be_read_are_a_failure_of_the_provider(
     await batches.cancel("b")
     with pytest.raises(UpstreamError):
         await batches.cancel("b")
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic", "mistral", "xai", "gemini"])
+async def test_c83_a_key_does_not_follow_a_redirect_to_another_host(
+    upstream: FakeUpstream, provider: OneProvider, form: BatchForm
+) -> None:
+    batches = batches_of(provider, form)
+    elsewhere = Script(status=307, headers={"location": f"{upstream.url}.example/"}, chunks=[])
+    path = {"anthropic": "/messages", "gemini": "/v1beta/models/m:streamGenerateContent"}
+    upstream.enqueue(elsewhere, elsewhere, elsewhere)
+    with pytest.raises(NotAccepted):
+        await batches.submit(NAME, requests(path.get(form, "/chat/completions")), folder="jobs/")
+    for called in batches.get_state("b"), answers(batches, "b"):
+        with pytest.raises(UpstreamError):
+            await called
+    assert upstream.unplayed == 0

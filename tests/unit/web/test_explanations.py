@@ -17,7 +17,7 @@ from tests.memory.files import shelved
 from tests.traffic import planning_request
 from tests.unit.ingress.media_samples import PDF, PNG
 from tests.unit.ingress.recordings import wav
-from tests.unit.routing.catalogs import NOW_S, RECENTLY, catalog, provider
+from tests.unit.routing.catalogs import NOW_S, RECENTLY, catalog, endpoint, model, provider
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.records.generation import RoundsBound
@@ -63,6 +63,29 @@ async def test_c53_c83_a_candidate_says_what_a_line_of_a_batch_costs() -> None:
     reply = await ask(await api(providers=providers), "acme/large")
     assert [each["batch_percent"] for each in reply.json["candidates"]] == [50, None]
     assert "50% of the price in batches" in "\n".join(render_explanation(reply.json))
+    # The provider's batches run other models only.
+    others = {**providers, "near": provider(batch={**terms, "models": ("small-*",)})}
+    reply = await ask(await api(providers=others), "acme/large")
+    assert [each["batch_percent"] for each in reply.json["candidates"]] == [None, None]
+    reply = await ask(await api(providers=others), "acme/small")
+    assert reply.json["candidates"][0]["batch_percent"] == 50
+
+
+async def test_c53_c83_batches_of_gemini_embed_one_text_a_line() -> None:
+    terms = {"form": "gemini", "percent": 50, "source": "made up", "checked": RECENTLY}
+    vectors = model(
+        endpoint("near", "v", dollars_out="0"), kind="embedding", vectors={"dimensions": 2}
+    )
+    call = await api(
+        providers={"near": provider(codec="gemini", batch=terms)},
+        models={"acme/vectors": vectors},
+        aliases={},
+        routes={},
+    )
+    for texts, percent in (["One."], 50), (["One.", "Two."], None):
+        body = {"model": "acme/vectors", "input": texts}
+        reply = await call("POST", VECTORS_PATH, key=call.home.secret, content=body)
+        assert [each["batch_percent"] for each in reply.json["candidates"]] == [percent]
 
 
 @pytest.mark.parametrize(
@@ -172,9 +195,9 @@ async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() ->
 
 async def measure(call: Api, *, near: int, far: int) -> None:
     store = call.home.stores.cooldowns
-    for endpoint, first_token_ms in {"near/large-1": near, "far/L": far}.items():
+    for slug, first_token_ms in {"near/large-1": near, "far/L": far}.items():
         times = AnswerTime(first_token_ms=first_token_ms, output_tokens=40, output_ms=1_500)
-        store.add_answer(endpoint, times)
+        store.add_answer(slug, times)
         await store.write_speed(endpoint)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.request import AssistantMessage, GenerationRequest, ToolMessage
-from tollgate.core.work.base import Work
+from tollgate.core.work.base import InputWork, Work
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ParsedWork
 from tollgate.routing.planning.plan import Plan
@@ -28,6 +28,9 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     """
     first = plan.attempts[0]
     if first.batch is None or first.target.guardrail or first.service_tier:
+        return None
+    work = call.parsed.request
+    if isinstance(work, InputWork) and not first.batch.takes(work.inputs):
         return None
     if _has_prompt_policy(gateway, call):
         return None

@@ -18,6 +18,7 @@ from tollgate.core.signers import (
     OPENAI_COMPACTIONS,
     OPENAI_ITEMS,
 )
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import Codec, NativeSearch
 from tollgate.providers.ports.parameters import PARAMETERS
 from tollgate.providers.ports.wire_format import CONVERSE_FILES, MESSAGES_FILES, WireFormat
@@ -33,6 +34,9 @@ FormatName = Literal[
     "hyperbolic",
     "presidio",
 ]
+
+_BATCHED_CHAT: Final[frozenset[WorkKind]] = frozenset({"chat"})
+_BATCHED_KINDS: Final[frozenset[WorkKind]] = _BATCHED_CHAT | {"embedding", "moderation"}
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, by OpenAI and many compatible servers.
@@ -57,7 +61,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             ),
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
-        batch_forms=frozenset({"openai", "mistral"}),
+        batch_forms={"openai": _BATCHED_KINDS, "mistral": _BATCHED_KINDS, "xai": _BATCHED_CHAT},
     ),
     # OpenAI's legacy completions, for base models and for fill-in-the-middle models.
     "openai_completions": WireFormat(
@@ -66,7 +70,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         parameters=frozenset(PARAMETERS)
         - {"parallel_tool_calls", "prompt_cache_key", "service_tier"},
         carries=frozenset({"echo", "suffix"}),
-        batch_forms=frozenset({"openai"}),
+        batch_forms={"openai": _BATCHED_CHAT},
     ),
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(
@@ -76,7 +80,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("http_sse",),
         signer=OPENAI,
         other_signers=frozenset({OPENAI_COMPACTIONS, OPENAI_ITEMS}),
-        batch_forms=frozenset({"openai"}),
+        batch_forms={"openai": _BATCHED_CHAT},
         parameters=frozenset(
             {
                 "logprobs",
@@ -99,7 +103,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         signer=CLAUDE,
         other_signers=frozenset({ANTHROPIC_BLOCKS}),
         files=MESSAGES_FILES,
-        batch_forms=frozenset({"anthropic"}),
+        batch_forms={"anthropic": _BATCHED_CHAT},
         parameters=frozenset(
             {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
         ),
@@ -120,7 +124,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "moderation": DottedName("tollgate.providers.codecs.bedrock_guardrails.codec:CODEC"),
         },
         batch_transports=frozenset({"bedrock_runtime"}),
-        batch_forms=frozenset({"bedrock"}),
+        batch_forms={"bedrock": _BATCHED_CHAT},
     ),
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(
@@ -157,7 +161,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "speech": DottedName("tollgate.providers.codecs.gemini.speech:SPEECH_CODEC")
         },
         batch_transports=frozenset({"http_sse"}),
-        batch_forms=frozenset({"gemini"}),
+        batch_forms={"gemini": frozenset({"chat", "embedding"})},
     ),
     # Cohere's own API, for the kinds of work that its OpenAI-compatible API lacks.
     "cohere": WireFormat(

@@ -1,13 +1,14 @@
 """The protocol of a provider's own batches, which run many requests later at a lower price."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from tollgate.core.json_value import JsonValue
 
-BatchForm = Literal["openai", "anthropic", "mistral", "gemini", "bedrock"]
+BatchForm = Literal["openai", "anthropic", "mistral", "gemini", "xai", "bedrock"]
 # `refused`: the provider has accepted the batch, and then ran none of its requests.
 BatchState = Literal["running", "ended", "refused"]
 
@@ -17,6 +18,8 @@ class BatchLimits(Struct, frozen=True, kw_only=True):
 
     requests_min: int = 1
     """The smallest number of requests that a batch may have."""
+    inputs_max: int | None = None
+    """The maximum number of inputs in a request for work other than chat; None without a limit."""
     takes_tools: bool = True
     """True if requests may have tools, results of tools, or a format of the answer."""
     needs_bucket: bool = False
@@ -29,7 +32,8 @@ BATCH_LIMITS: Final[Mapping[BatchForm, BatchLimits]] = {
     "openai": BatchLimits(),
     "anthropic": BatchLimits(),
     "mistral": BatchLimits(),
-    "gemini": BatchLimits(),
+    "gemini": BatchLimits(inputs_max=1),
+    "xai": BatchLimits(),
     "bedrock": BatchLimits(requests_min=100, takes_tools=False, needs_bucket=True),
 }
 
@@ -42,17 +46,22 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
     """The price of a batched request, in percent of the price of an interactive one."""
     cached_percent: int | None = None
     """The price of cached tokens; None if it is `percent`."""
-    models: tuple[str, ...] = ()
-    """The provider's names of the models that run in batches; all if empty."""
-
-    def includes(self, upstream: str) -> bool:
-        """Return whether a model runs in batches."""
-        return not self.models or upstream in self.models
+    models: tuple[str, ...] = ("*",)
+    """Globs of the models that the batches run, by the provider's names."""
 
     @property
     def limits(self) -> BatchLimits:
         """The limits of the form."""
         return BATCH_LIMITS[self.form]
+
+    def covers(self, upstream_model: str) -> bool:
+        """Return whether the batches run a model."""
+        return any(fnmatchcase(upstream_model, glob) for glob in self.models)
+
+    def takes(self, inputs: int) -> bool:
+        """Return whether a request may have this number of inputs; chat has none."""
+        most = self.limits.inputs_max
+        return most is None or inputs <= most
 
     def find_lack(self, region: str | None, bucket_region: str | None) -> str | None:
         """Return what a deployment lacks for batches of a provider in a region; None for nothing.

@@ -243,9 +243,7 @@ def _batches(routing: Routing) -> Iterator[_Batch]:
         for endpoint in model.endpoints if model.kind == "chat" else ():
             provider = routing.providers[endpoint.provider]
             terms = provider.batch.terms if provider.batch else None
-            if terms is None or not (
-                terms.limits.needs_bucket and terms.includes(endpoint.upstream)
-            ):
+            if terms is None or not (terms.limits.needs_bucket and terms.covers(endpoint.upstream)):
                 continue
             region = provider.region or "${AWS::Region}"
             models = tuple(_bedrock_arns(endpoint.upstream, region))

@@ -176,7 +176,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 prompt_use=endpoint.prompt_use.use
                 if endpoint.prompt_use
                 else catalog.providers[endpoint.provider].prompt_use,
-                batch=_batch_terms(rows[endpoint.provider], endpoint.upstream),
+                batch=_batch_terms(rows[endpoint.provider], model, endpoint),
             ),
             weight=endpoint.weight,
         )
@@ -184,9 +184,15 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
     )
 
 
-def _batch_terms(row: ProviderRow, upstream: str) -> BatchTerms | None:
-    """Return the terms on which a provider runs a model in batches; None if it does not."""
-    return row.batch if row.batch is not None and row.batch.includes(upstream) else None
+def _batch_terms(
+    row: ProviderRow, model: ModelSection, endpoint: EndpointSection
+) -> BatchTerms | None:
+    """Return the terms of the provider's batches; None if they do not run the model."""
+    terms = row.batch
+    if terms is None or not terms.covers(endpoint.upstream):
+        return None
+    kinds = WIRE_FORMATS[row.codec].batch_forms.get(terms.form, frozenset())
+    return terms if model.kind in kinds else None
 
 
 def _target(

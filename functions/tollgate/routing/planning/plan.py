@@ -39,11 +39,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     service_tier: str | None = None
     """Tier of `service_tiers` that the attempt requests; None for the default."""
     batch: BatchTerms | None = None
-    """The terms of the provider's own batches; None if it runs none."""
+    """The terms of the provider's own batches; None if they do not run the model."""
 
     @property
     def batch_prices(self) -> PriceSchedule | None:
-        """Prices in the provider's own batches; None if it runs none."""
+        """Prices in the provider's own batches; None if they do not run the model."""
         if self.batch is None:
             return None
         return self.prices.scaled(self.batch.percent, self.batch.cached_percent)

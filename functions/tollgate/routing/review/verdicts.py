@@ -15,7 +15,6 @@ from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.request import Capability, RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
-from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import select_rule
@@ -28,8 +27,6 @@ from tollgate.routing.review.traffic import RecordedRequest
 
 # Capabilities that not every provider's batches have.
 _TOOLS: Final[frozenset[Capability]] = frozenset({"structured_output", "tools"})
-# Kinds of work that batches can run.
-_BATCHED: Final[frozenset[WorkKind]] = frozenset({"chat", "embedding", "moderation"})
 
 
 class WouldServe(Struct, frozen=True):
@@ -162,10 +159,12 @@ class ReplayPlanner:
             return None
         if trace.rounds or trace.documents or request.rounds or request.fees:
             return None
-        if first.target.guardrail or first.service_tier or trace.kind not in _BATCHED:
+        if first.target.guardrail or first.service_tier:
             return None
-        if first.batch is not None and not first.batch.limits.takes_tools:
-            return None if _TOOLS & set(trace.capabilities) else first.batch_prices
+        if first.batch is None or not first.batch.takes(trace.inputs):
+            return None
+        if not first.batch.limits.takes_tools and _TOOLS & set(trace.capabilities):
+            return None
         return first.batch_prices
 
     def _cost(self, request: RecordedRequest, schedule: PriceSchedule, when_s: int) -> int:

@@ -35,7 +35,7 @@ _BATCH_MARKS = "".join(
 )
 
 
-def batching(*upstreams: str, models: tuple[str, ...] = (), **row: object) -> Permissions:
+def batching(*upstreams: str, models: tuple[str, ...] = ("*",), **row: object) -> Permissions:
     """Permissions of a file in which Bedrock runs lines of some models in batches."""
     terms = {"form": "bedrock", "percent": 50, "models": models}
     terms |= {"source": "made up", "checked": "2026-11-21"}

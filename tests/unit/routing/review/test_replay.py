@@ -93,6 +93,12 @@ def test_c65_c83_a_replay_tells_what_the_traffic_would_have_cost_in_batches() ->
     assert replayed(changed, at_bedrock).batched == Flow(1, 10_500_000, 5_250_000)
     tools = replace(records[0], trace=replace(records[0].trace, capabilities=("tools",)))
     assert replayed([tools], at_bedrock).batched == Flow()
+    # Gemini's batches embed one text a line.
+    gemini = provider(codec="gemini", batch={**terms, "form": "gemini"})
+    of_gemini = catalog(providers={"near": gemini, "far": provider()})
+    for inputs, count in (1, 1), (2, 0):
+        embedded = replace(records[0], trace=replace(records[0].trace, inputs=inputs))
+        assert replayed([embedded], of_gemini).batched.requests == count
     # A line of a batch costs again what it cost, and adds nothing.
     line_of_batch = replace(records[0], service_tier="batch", cost_nano_usd=5_250_000)
     again = replayed([line_of_batch], head, base=head)

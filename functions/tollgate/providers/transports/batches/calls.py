@@ -48,12 +48,13 @@ class ProviderCalls:
         body: bytes = b"",
         form: tuple[FormPart, ...] = (),
         headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
         call = await self._make(method, path, body=body, form=form, headers=headers)
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
-                content = await answer.read_all(_REPLY_BYTES_MAX)
+                content = await answer.read_all(bytes_max)
             # AWS answers some calls without a body.
             return json.decode(content or b"{}", type=reply)
         except HttpError as failure:
@@ -64,11 +65,16 @@ class ProviderCalls:
             raise self.malformed(path) from invalid
 
     async def get(
-        self, reply: type[_Reply], path: str, headers: Mapping[str, str] = _NO_HEADERS
+        self,
+        reply: type[_Reply],
+        path: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        *,
+        bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Return the reply to a read; raise UpstreamError for any failure."""
         try:
-            return await self.call(reply, "GET", path, headers=headers)
+            return await self.call(reply, "GET", path, headers=headers, bytes_max=bytes_max)
         except UpstreamRefused as refused:
             raise self.as_failure(refused) from refused
 

@@ -3,6 +3,10 @@
 A file of requests, unlike a body with requests, is not limited to 20 MB, and its responses have the
 keys of the requests. https://ai.google.dev/gemini-api/docs/batch-api, and the references of batches
 and files, https://ai.google.dev/api/batch-api and https://ai.google.dev/api/files (2026-11-28)
+
+Embeddings have a method of their own, which embeds one text a line, whereas interactive requests
+have lists of texts: https://ai.google.dev/gemini-api/docs/embeddings, "Batch embeddings", and
+`AsyncBatchEmbedContentRequest` of the API's discovery document (2026-11-28).
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -14,6 +18,7 @@ import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
 
 from tollgate.core.errors import UpstreamError
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.ports.base import ProviderRow, UpstreamRefused
 from tollgate.providers.ports.provider_batches import (
     BatchedAnswer,
@@ -27,7 +32,11 @@ from tollgate.providers.transports.batches.calls import ProviderCalls, make_call
 
 _VERSION: Final = "/v1beta"
 _UPLOAD: Final = "/upload/v1beta/files"
-_CHAT: Final = ":streamGenerateContent"
+# The methods of batches, by the methods of interactive requests.
+_METHODS: Final[Mapping[str, str]] = {
+    "streamGenerateContent": "batchGenerateContent",
+    "batchEmbedContents": "asyncBatchEmbedContent",
+}
 _PAGE: Final = 100
 # States are named `BATCH_STATE_…`, and `JOB_STATE_…` in older replies.
 _STATES: Final[Mapping[str, BatchState]] = {
@@ -86,6 +95,10 @@ class _Status(Struct):
     code: int = 0
 
 
+class _Embedding(Struct):
+    embedding: Raw = field(default_factory=Raw)
+
+
 class _Line(Struct):
     key: str
     response: Raw = field(default_factory=Raw)
@@ -102,12 +115,12 @@ class GeminiBatches:
         self._calls = calls
 
     async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
-        model, is_chat, _ = requests[0].path.partition(_CHAT)
-        if not is_chat:
-            raise NotAccepted from ValueError("Gemini has another form for batches of other work")
+        model, _, method = requests[0].path.partition("?")[0].rpartition(":")
+        if method not in _METHODS:
+            raise NotAccepted from ValueError(f"Gemini has no batches of {method}")
         file = await self._upload(name, requests)
         batch = {"displayName": name, "inputConfig": {"fileName": file}}
-        path = f"{model}:batchGenerateContent"
+        path = f"{model}:{_METHODS[method]}"
         return (await self._calls.create(_Named, path, json.encode({"batch": batch}))).name
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
@@ -143,7 +156,7 @@ class GeminiBatches:
 
     async def _upload(self, name: str, requests: Sequence[BatchedRequest]) -> str:
         """Upload the requests and return the name of the file; raise NotAccepted on failure."""
-        lines = ({"key": each.custom_id, "request": each.body} for each in requests)
+        lines = ({"key": each.custom_id, "request": _request(each)} for each in requests)
         content = b"".join(pydantic_core.to_json(line) + b"\n" for line in lines)
         start = {
             "x-goog-upload-protocol": "resumable",
@@ -168,7 +181,8 @@ class GeminiBatches:
         try:
             found = _LINES.decode(line)
             if bytes(found.response):
-                return BatchedAnswer(custom_id=found.key, status=_OK, body=bytes(found.response))
+                body = _whole_answer(found.response)
+                return BatchedAnswer(custom_id=found.key, status=_OK, body=body)
             if not bytes(found.error):
                 return BatchedAnswer(custom_id=found.key, status=None)
             code = json.decode(found.error, type=_Status).code
@@ -184,3 +198,20 @@ class GeminiBatches:
 def make_gemini_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:
     """Return the batches of a row."""
     return GeminiBatches(make_calls(row, services))
+
+
+def _request(request: BatchedRequest) -> JsonValue:
+    """Return a request as a line of a file has it."""
+    texts = request.body.get("requests")
+    if not isinstance(texts, list):
+        return dict(request.body)
+    if len(texts) != 1:
+        raise NotAccepted from ValueError("a line of Gemini's batches embeds one text")
+    [text] = texts
+    return text
+
+
+def _whole_answer(response: Raw) -> bytes:
+    """Return the answer of a line as an interactive request would have got it."""
+    embedding = bytes(json.decode(response, type=_Embedding).embedding)
+    return b'{"embeddings":[' + embedding + b"]}" if embedding else bytes(response)

@@ -1,6 +1,8 @@
 """Files of requests and results in OpenAI's form, which other providers have adopted.
 
-https://platform.openai.com/docs/guides/batch (2026-11-27)
+https://platform.openai.com/docs/guides/batch (2026-11-27). Groq and DashScope have the same form:
+https://console.groq.com/docs/batch,
+https://www.alibabacloud.com/help/en/model-studio/openai-compatible-batch-file-input (2026-11-28).
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,6 +21,10 @@ from tollgate.providers.ports.provider_batches import (
 )
 from tollgate.providers.transports.batches.calls import ProviderCalls
 
+# The status of a failed request whose provider states none, nor whose fault it is.
+FAILED: Final = 500
+# The codes of requests that did not run.
+_NOT_RUN: Final = frozenset({"batch_expired", "batch_cancelled"})
 _STREAM_FIELDS: Final = frozenset({"stream", "stream_options"})
 
 
@@ -31,9 +37,14 @@ class _Response(Struct):
     body: Raw = field(default_factory=lambda: Raw(b"null"))
 
 
+class _Error(Struct):
+    code: object = None
+
+
 class _Line(Struct):
     custom_id: str
     response: _Response | None = None
+    error: Raw = field(default_factory=lambda: Raw(b"null"))
 
 
 _LINES: Final = json.Decoder(_Line)
@@ -47,6 +58,16 @@ def route_of(request: BatchedRequest) -> str:
 def plain_body(request: BatchedRequest) -> Mapping[str, object]:
     """Return the body of a request without the fields of streams."""
     return {name: value for name, value in request.body.items() if name not in _STREAM_FIELDS}
+
+
+def batch_line(request: BatchedRequest) -> Mapping[str, object]:
+    """Return the line of a request in a file for OpenAI's batches."""
+    return {
+        "custom_id": request.custom_id,
+        "method": "POST",
+        "url": route_of(request),
+        "body": plain_body(request),
+    }
 
 
 async def upload_lines(
@@ -87,11 +108,15 @@ async def read_files(
 def _answer(calls: ProviderCalls, line: bytes, path: str) -> BatchedAnswer:
     try:
         found = _LINES.decode(line)
+        error = json.decode(found.error, type=_Error | str | None)
     except MsgspecError as invalid:
         raise calls.malformed(path) from invalid
     response = found.response
-    if response is None or not response.status_code:
+    if response is not None and response.status_code:
+        return BatchedAnswer(
+            custom_id=found.custom_id, status=response.status_code, body=bytes(response.body)
+        )
+    if error is None or (isinstance(error, _Error) and str(error.code) in _NOT_RUN):
         return BatchedAnswer(custom_id=found.custom_id, status=None)
-    return BatchedAnswer(
-        custom_id=found.custom_id, status=response.status_code, body=bytes(response.body)
-    )
+    body = b'{"error":' + bytes(found.error) + b"}"
+    return BatchedAnswer(custom_id=found.custom_id, status=FAILED, body=body)

@@ -20,7 +20,7 @@ from tollgate.providers.ports.provider_batches import (
 from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.batches.calls import ProviderCalls, make_calls
 from tollgate.providers.transports.batches.jsonl import (
-    plain_body,
+    batch_line,
     read_files,
     route_of,
     upload_lines,
@@ -60,7 +60,7 @@ class OpenAIBatches:
         self._calls = calls
 
     async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
-        file_id = await upload_lines(self._calls, name, [_line(each) for each in requests])
+        file_id = await upload_lines(self._calls, name, [batch_line(each) for each in requests])
         body = {
             "input_file_id": file_id,
             "endpoint": route_of(requests[0]),
@@ -100,12 +100,3 @@ class OpenAIBatches:
 def make_openai_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:
     """Return the batches of a row."""
     return OpenAIBatches(make_calls(row, services))
-
-
-def _line(request: BatchedRequest) -> Mapping[str, object]:
-    return {
-        "custom_id": request.custom_id,
-        "method": "POST",
-        "url": route_of(request),
-        "body": plain_body(request),
-    }
