@@ -198,7 +198,7 @@ async def measure(call: Api, *, near: int, far: int) -> None:
     for slug, first_token_ms in {"near/large-1": near, "far/L": far}.items():
         times = AnswerTime(first_token_ms=first_token_ms, output_tokens=40, output_ms=1_500)
         store.add_answer(slug, times)
-        await store.write_speed(endpoint)
+        await store.write_speed(slug)
 
 
 async def test_c19_c53_a_request_that_sorts_by_speed_is_told_the_figures_and_the_order() -> None:
