@@ -108,6 +108,9 @@ async def test_c53_c83_a_candidate_says_what_batches_at_bedrock_lack(
     first, second = reply.json["candidates"]
     assert (first["batch_percent"], first["batch_lack"]) == (percent, lack)
     assert (second["batch_percent"], second["batch_lack"]) == (None, None)
+    tools = [{"type": "function", "function": {"name": "look_up"}}]
+    asked = await ask(call, "acme/large", tools=tools)
+    assert asked.json["candidates"][0]["batch_percent"] is None
     expected = f"in batches {lack}" if lack else "50% of the price in batches"
     assert expected in "\n".join(render_explanation(reply.json))
 

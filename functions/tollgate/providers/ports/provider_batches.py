@@ -1,16 +1,18 @@
 """The protocol of a provider's own batches, which run many requests later at a lower price."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from tollgate.core.json_value import JsonValue
+from tollgate.core.request import Capability
 
 BatchForm = Literal["openai", "anthropic", "mistral", "gemini", "xai", "bedrock"]
 # `refused`: the provider has accepted the batch, and then ran none of its requests.
 BatchState = Literal["running", "ended", "refused"]
+_TOOLS: Final[frozenset[Capability]] = frozenset({"structured_output", "tools"})
 
 
 class BatchLimits(Struct, frozen=True, kw_only=True):
@@ -58,10 +60,15 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
         """Return whether the batches run a model."""
         return any(fnmatchcase(upstream_model, glob) for glob in self.models)
 
-    def takes(self, inputs: int) -> bool:
-        """Return whether a request may have this number of inputs; chat has none."""
-        most = self.limits.inputs_max
-        return most is None or inputs <= most
+    def takes(self, inputs: int, capabilities: Collection[Capability] = ()) -> bool:
+        """Return whether a request may have this number of inputs, and need these capabilities.
+
+        Chat has no inputs.
+        """
+        limits = self.limits
+        if not limits.takes_tools and _TOOLS & set(capabilities):
+            return False
+        return limits.inputs_max is None or inputs <= limits.inputs_max
 
     def find_lack(self, region: str | None, bucket_region: str | None) -> str | None:
         """Return what a deployment lacks for batches of a provider in a region; None for nothing.

@@ -5,14 +5,14 @@ the record are estimated, because no price depended on them when it was written.
 """
 
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.records.generation import BillLine, total_nano_usd
-from tollgate.core.request import Capability, RoutingPreferences
+from tollgate.core.request import RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
@@ -24,9 +24,6 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.shadows import is_drawn, without_order
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
-
-# Capabilities that not every provider's batches have.
-_TOOLS: Final[frozenset[Capability]] = frozenset({"structured_output", "tools"})
 
 
 class WouldServe(Struct, frozen=True):
@@ -161,9 +158,7 @@ class ReplayPlanner:
             return None
         if first.target.guardrail or first.service_tier:
             return None
-        if first.batch is None or not first.batch.takes(trace.inputs):
-            return None
-        if not first.batch.limits.takes_tools and _TOOLS & set(trace.capabilities):
+        if first.batch is None or not first.batch.takes(trace.inputs, trace.capabilities):
             return None
         return first.batch_prices
 

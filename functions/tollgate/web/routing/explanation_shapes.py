@@ -225,7 +225,7 @@ def explain_plan(
                 each,
                 place=places.get(_place_of(each.attempt)),
                 status=status,
-                inputs=wanted.inputs,
+                wanted=wanted,
             )
             for each in survey.candidates
         ],
@@ -259,13 +259,14 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, status: EndpointStatus, inputs: int
+    candidate: Candidate, *, place: int | None, status: EndpointStatus, wanted: PlanningRequest
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     batch = attempt.batch
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
     lack = status.batch_lacks.get(attempt.target.provider) if batch else None
+    is_batched = batch is not None and batch.takes(wanted.inputs, wanted.capabilities)
     if place is None and excluded is None:
         # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
@@ -281,7 +282,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=batch.percent if batch and batch.takes(inputs) and not lack else None,
+        batch_percent=batch.percent if batch and is_batched and not lack else None,
         batch_lack=lack,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
