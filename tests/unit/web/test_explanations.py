@@ -101,8 +101,7 @@ async def test_c53_c83_a_candidate_says_what_batches_at_bedrock_lack(
 ) -> None:
     near = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-east-1"}
     terms = {"form": "bedrock", "percent": 50, "source": "made up", "checked": RECENTLY}
-    providers = {"near": {**near, "batch": terms}, "far": provider()}
-    call = await api(providers=providers)
+    call = await api(providers={"near": {**near, "batch": terms}, "far": provider()})
     call = replace(call, changes={"job_region": job_region})
     reply = await ask(call, "acme/large")
     first, second = reply.json["candidates"]
