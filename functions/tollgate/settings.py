@@ -137,6 +137,13 @@ class Settings(BaseSettings):
     KMS. The first key encrypts; all decrypt.
     """
     kms_endpoint_url: str | None = None
+    bedrock_role_arn: str | None = Field(
+        default=None, pattern=r"^arn:[a-z-]+:iam::\d{12}:role/\S+$"
+    )
+    """Role under which Bedrock is called, in a session for each team, which AWS's bill then names;
+    if unset, Bedrock is called with the gateway's own credentials.
+    """
+    sts_endpoint_url: str | None = None
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     """CORS origins, separated by commas."""
     trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()

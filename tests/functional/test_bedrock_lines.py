@@ -152,7 +152,7 @@ async def submitted(upstream: Upstream) -> Works:
         routes={},
     )
     found = upstream.registry.provider(home.catalog.providers["near"])
-    transport = home.gateway.providers.provider("near").transport
+    transport = home.gateway.providers.provider("near", home.principal).transport
     answered = Provider(
         found.codec, transport, found.batch_codecs, found.stream_codecs, found.batches
     )

@@ -100,6 +100,14 @@ class Stack:
                 integration = operation["x-amazon-apigateway-integration"]
                 yield Route(path=path, method=method, integration=integration)
 
+    def descriptions(self) -> dict[str, str]:
+        """The descriptions of the versions of functions, by function, with their parameters."""
+        found = {}
+        for version in self.properties("AWS::Lambda::Version").values():
+            text = version["Description"]["Fn::Sub"]
+            found[version["FunctionName"]["Ref"]] = text[0] if isinstance(text, list) else text
+        return found
+
     def environment(self, function: str) -> JsonObject:
         return self.functions[function]["Environment"]["Variables"]
 

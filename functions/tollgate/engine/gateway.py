@@ -28,8 +28,8 @@ from tollgate.tools.ports.base import ServerTools
 class ProviderDirectory(Protocol):
     """Providers by their slug in the catalog."""
 
-    def provider(self, slug: str) -> Provider:
-        """Return a provider; raise KeyError if the catalog has none with that slug."""
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        """Return a provider for the requests of a caller; raise KeyError for an unknown slug."""
 
 
 class StreamTiming(Struct, frozen=True, kw_only=True):

@@ -132,7 +132,9 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
-    async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
+    async with aclosing(
+        HeadStart(gateway, call.principal, first, ready, computations=computations)
+    ) as head_start:
         (hold, plan), cancelled = await run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
@@ -141,6 +143,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         meter = Meter(gateway.clock, call, plan, hold)
         context = AttemptContext(
             gateway=gateway,
+            principal=call.principal,
             plan=plan,
             media=media,
             meter=meter,

@@ -51,7 +51,13 @@ from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
 from tollgate.web.generation.entrance import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits
-from tollgate.wiring.aws import credentials, rotating_credentials, signer, wire_secrets
+from tollgate.wiring.aws import (
+    credentials,
+    rotating_credentials,
+    signer,
+    wire_role_sessions,
+    wire_secrets,
+)
 from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
 
@@ -158,7 +164,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         job_bucket=job_bucket,
     )
     return Upstream(
-        registry=Registry(services),
+        registry=Registry(services, wire_role_sessions(settings, clock)),
         pool=pool,
         job_bucket=job_bucket,
         secrets=secrets,

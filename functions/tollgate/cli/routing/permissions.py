@@ -7,7 +7,7 @@ of the template itself ("CloudFormation template Metadata syntax", 2026-11).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,10 @@ from tollgate.settings import Settings
 
 BEGIN: Final = "# routing.yaml begins; `tollgate permissions` writes what follows"
 END: Final = "# routing.yaml ends"
+BEDROCK_BEGIN: Final = (
+    "# Bedrock in routing.yaml begins; `tollgate permissions` writes what follows"
+)
+BEDROCK_END: Final = "# Bedrock in routing.yaml ends"
 HOSTS_BEGIN: Final = "# hosts of routing.yaml begin; `tollgate permissions` writes what follows"
 HOSTS_END: Final = "# hosts of routing.yaml end"
 BATCHES_BEGIN: Final = "# batches of routing.yaml begin; `tollgate permissions` writes what follows"
@@ -43,6 +47,8 @@ _PINS: Final = "KeyHosts"
 _ROLE: Final = "!GetAtt BedrockBatchRole.Arn"
 # The folders of a batch for its jobs, `batch_folder` in stores/rules/object_names.py.
 _JOBS: Final = "batches/*/jobs/*"
+_ANCHOR: Final = "bedrock_"
+_BEDROCK_ACTION: Final = "  Action: bedrock"
 
 
 @click.command()
@@ -100,7 +106,13 @@ def write_permissions(template: str, needed: Permissions) -> str:
     if not needed.key_hosts:
         hosts = [f"{_PINS}: []"]
     template = _replace_marked(template, HOSTS_BEGIN, HOSTS_END, hosts)
-    template = _replace_marked(template, BEGIN, END, list(_statements(needed)))
+    statements = _statements(needed)
+    # The template of release 1.0.0 has no role for Bedrock.
+    if BEDROCK_BEGIN in template:
+        statements = _anchored(statements)
+        lines = list(_policies_of_bedrock(needed))
+        template = _replace_marked(template, BEDROCK_BEGIN, BEDROCK_END, lines)
+    template = _replace_marked(template, BEGIN, END, list(statements))
     batches = bool(needed.batch_models)
     for begin, end, lines in (
         (BATCHES_BEGIN, BATCHES_END, [*_batch_statements(needed)] if batches else []),
@@ -146,6 +158,32 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
     for action in needed.actions:
         yield from _allow(action, '"*"')
+
+
+def _anchored(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, with an anchor for each statement about Bedrock."""
+    written, number = list(lines), 0
+    for place, line in enumerate(written):
+        if "".join(written[place + 1 : place + 2]).startswith(_BEDROCK_ACTION):
+            number += 1
+            yield f"- &{_ANCHOR}{number}"
+            yield f"  {line.removeprefix('- ')}"
+        else:
+            yield line
+
+
+def _policies_of_bedrock(needed: Permissions) -> Iterator[str]:
+    """Yield the policies of the role for Bedrock, whose statements are those with an anchor."""
+    number = sum(line.startswith(_BEDROCK_ACTION) for line in _statements(needed))
+    if not number:
+        yield "Policies: []"
+        return
+    yield "Policies:"
+    yield "  - PolicyName: bedrock"
+    yield "    PolicyDocument:"
+    yield '      Version: "2012-10-17"'
+    names = ", ".join(f"*{_ANCHOR}{place}" for place in range(1, number + 1))
+    yield f"      Statement: [{names}]"
 
 
 def _statement(action: str, arns: Sequence[str]) -> Iterator[str]:

@@ -123,8 +123,8 @@ class _AnsweredProviders(Struct, frozen=True):
     directory: ProviderDirectory
     answer: BatchedAnswer
 
-    def provider(self, slug: str) -> Provider:
-        known = self.directory.provider(slug)
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        known = self.directory.provider(slug, principal)
         return Provider(
             known.codec, _BatchAnswer(self.answer), known.batch_codecs, known.stream_codecs
         )

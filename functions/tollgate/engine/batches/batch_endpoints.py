@@ -44,7 +44,7 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     has_guards = gateway.planner.catalog.guardrails or call.principal.guardrails
     if has_guards and _FIND_GUARDS()(gateway, call, plan):
         return None
-    if gateway.providers.provider(first.target.provider).batches is None:
+    if gateway.providers.provider(first.target.provider, call.principal).batches is None:
         return None
     return first.target.endpoint_id
 

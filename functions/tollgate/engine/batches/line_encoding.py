@@ -123,7 +123,7 @@ class LineEncoding:
 
     def _encode(self, call: Call, attempt: Attempt) -> Sequence[WireRequest]:
         gateway, work = self._run.parser.gateway, call.parsed.request
-        provider = gateway.providers.provider(attempt.target.provider)
+        provider = gateway.providers.provider(attempt.target.provider, call.principal)
         if isinstance(work, InputWork):
             return _ENCODE_WORK()(provider, attempt, work).wires
         media = RequestMedia(gateway.media, work, gateway.files, gateway.computations(call))

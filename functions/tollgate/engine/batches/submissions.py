@@ -143,7 +143,8 @@ class SubmittedPiece:
     def _batches(self) -> ProviderBatches | None:
         if self._slug not in self._gateway.planner.catalog.providers:
             return None
-        load = self._gateway.providers.provider(self._slug).batches
+        principal = self._run.parser.principal
+        load = self._gateway.providers.provider(self._slug, principal).batches
         return None if load is None else load()
 
     async def _leave_to_gateway(self) -> float | None:

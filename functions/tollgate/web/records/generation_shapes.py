@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import fields as struct_fields
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
-from tollgate.core.principal import PLAYGROUND, SOURCE_LABEL
+from tollgate.core.principal import GenerationSource, generation_source
 from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     BillLine,
@@ -158,7 +158,7 @@ class GenerationObject(BaseModel):
     key_name: str
     labels: dict[str, str]
     ingress_format: str
-    source: Literal["api", "playground"] = Field(
+    source: GenerationSource = Field(
         description="`playground` for requests of the console's playground"
     )
     streamed: bool
@@ -239,7 +239,7 @@ class GenerationObject(BaseModel):
             key_name=record.key_label,
             labels=dict(record.all_labels),
             ingress_format=record.ingress_format,
-            source=PLAYGROUND if record.caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api",
+            source=generation_source(record.caller_labels),
             streamed=record.streamed,
             cancelled=record.outcome == "cancelled",
             status=record.outcome,
