@@ -106,7 +106,8 @@ class MemoryLedger(MemoryBudgets):
         key.used_s[principal.old_secret] = now_us // 1_000_000
         key.take(hold_id, step, counted.holds)
         rate_limit = turn.to_limit(now_us)
-        token_limit = key.state().token_limit(second, now_us / 1_000_000)
+        held = key.state().within(tier, second)
+        token_limit = held.token_limit(second, now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
         except GatewayError as refusal:
@@ -125,9 +126,7 @@ class MemoryLedger(MemoryBudgets):
             key_tokens=step.tokens,
             rate_limit=rate_limit,
             token_limit=token_limit,
-            warning=find_warning(
-                key.state().within(tier, second), principal.warns_from_percent, second
-            ),
+            warning=find_warning(held, principal.warns_from_percent, second, wanted.quotas),
             covered=covered,
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),

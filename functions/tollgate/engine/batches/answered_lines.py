@@ -165,10 +165,13 @@ class _UnreportedEndpoints:
     ) -> bool:
         return False
 
-    def has_key_note(self, endpoint_id: str) -> bool:
+    async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        return True
+
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         return False
 
-    async def remove_key_note(self, endpoint_id: str) -> None:
+    async def note_recovery(self, endpoint_id: str, policy: CooldownPolicy) -> None:
         """Ignore the endpoint."""
 
     async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:

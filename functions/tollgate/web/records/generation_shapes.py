@@ -1,6 +1,6 @@
 """Records of generations, their content and their routing trace, as shown by the API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar, cast
@@ -23,6 +23,7 @@ from tollgate.core.records.generation import (
     UsageSource,
 )
 from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.routing.price import MODEL_ITEMS
@@ -126,6 +127,11 @@ class CeilingObject(_Mirror):
     """The highest possible cost that the request or its key stated."""
 
 
+@_with_fields_of(Speed)
+class SpeedObject(_Mirror):
+    """The measured speed of an endpoint, as the request found it."""
+
+
 @_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
     """The facts that the planner knows about a request, without any of the request's text."""
@@ -139,6 +145,7 @@ class TraceObject(_Mirror):
     rounds: RoundsObject | None
     ceiling: CeilingObject | None
     prompt_policies: tuple[PromptPolicyObject, ...]
+    speeds: Mapping[str, SpeedObject]
 
 
 class GenerationObject(BaseModel):

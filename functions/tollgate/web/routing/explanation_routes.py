@@ -94,7 +94,7 @@ def explanation_routes(services: Services) -> APIRouter:
             partial(explain_guardrails, planner, work, principal, survey, now_s=now_s)
         )
         targets = [attempt.target for attempt in survey.plan.attempts] if survey.plan else []
-        status = await find_status(services, catalog, targets)
+        status = await find_status(services, catalog, targets, prompt_tokens=wanted.input_tokens)
         parsed = replace(parsed, request=work)
         return explain_plan(
             survey,
