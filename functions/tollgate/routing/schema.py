@@ -112,7 +112,7 @@ class ProviderSection(Strict):
         """Raise ValueError for batches that the row's key, transport or codec cannot serve."""
         batch = self.batch
         if batch is not None and (
-            self.transport != "http_sse"
+            self.transport != ("bedrock_runtime" if batch.form == "bedrock" else "http_sse")
             or self.auth == "google"
             or self.auth in SIGNED_SERVICES
             or not batch.can_serve(self.codec)

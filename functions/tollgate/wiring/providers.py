@@ -74,6 +74,7 @@ _BATCHES: Final[
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
+    "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
 # Imported with the first job.
 _JOB_CALLS: Final[Mapping[str, DottedName[Callable[[ProviderRow, ProviderServices], JobCalls]]]] = {
@@ -128,7 +129,7 @@ class Registry:
                 transport()(row, self._services),
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
-                None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                self._batches(row),
                 partial(self._make_background, row) if row.background else None,
                 wire_format.job_codecs,
                 partial(self._make_job_calls, row) if row.transport in _JOB_CALLS else None,
@@ -141,6 +142,13 @@ class Registry:
             row, session, self._services, TRANSPORTS[row.transport]()
         )
         return replace(self.provider(row), transport=transport)
+
+    def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
+        """Return the loader of a row's batches; None if the deployment cannot use them."""
+        terms = row.batch
+        if terms is None or terms.find_lack(row.region, self._services.job_region) is not None:
+            return None
+        return partial(self._make_batches, row, terms.form)
 
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.request import GenerationRequest
-from tollgate.core.work.base import InputWork
+from tollgate.core.request import AssistantMessage, GenerationRequest, ToolMessage
+from tollgate.core.work.base import InputWork, Work
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ParsedWork
 from tollgate.routing.planning.plan import Plan
@@ -20,7 +21,9 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     """Return the first endpoint of a plan if its provider can run the request in a batch.
 
     The gateway itself runs requests with server tools, and those under a prompt policy, because a
-    provider stores the requests and answers of its batches.
+    provider stores the requests and answers of its batches. It also runs requests with tools or
+    formats that the batches do not take, and those of batches that need a bucket that the
+    deployment lacks.
     """
     first, request = plan.attempts[0], call.parsed.request
     if first.batch is None or _has_prompt_policy(gateway, call):
@@ -28,6 +31,10 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     if isinstance(request, InputWork) and not first.batch.takes(request.inputs):
         return None
     if isinstance(request, GenerationRequest) and request.server_tools:
+        return None
+    if not first.batch.limits.takes_tools and _uses_tools(request):
+        return None
+    if gateway.providers.provider(first.target.provider, call.principal).batches is None:
         return None
     return first.target.endpoint_id if can_wait_at_provider(gateway, call, plan) else None
 
@@ -68,3 +75,21 @@ def _is_plain(parsed: ParsedWork) -> bool:
     if isinstance(request, GenerationRequest):
         return not request.preferences.require_parameters
     return not request.addresses
+
+
+def _uses_tools(request: Work) -> bool:
+    """Return whether a request has tools, calls or results of tools, or a format of the answer."""
+    if not isinstance(request, GenerationRequest):
+        return False
+    return bool(
+        request.tools
+        or request.output_format
+        or any(
+            isinstance(message, ToolMessage)
+            or (
+                isinstance(message, AssistantMessage)
+                and any(isinstance(part, ToolCall) for part in message.content)
+            )
+            for message in request.messages
+        )
+    )

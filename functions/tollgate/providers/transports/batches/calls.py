@@ -55,7 +55,8 @@ class ProviderCalls:
             method, path, body=body, form=form, headers=headers, bytes_max=bytes_max
         )
         try:
-            return json.decode(content, type=reply)
+            # AWS answers some calls without a body.
+            return json.decode(content or b"{}", type=reply)
         except MsgspecError as invalid:
             raise self.malformed(path) from invalid
 
@@ -202,7 +203,7 @@ class ProviderCalls:
         return HttpCall(
             provider=self._row.slug,
             url=url,
-            headers=await self._authorization.authorize(url, given, body),
+            headers=await self._authorization.authorize(url, given, body, method=method),
             body=body,
             connect_s=_CONNECT_S,
             method=method,
