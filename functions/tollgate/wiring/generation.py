@@ -380,10 +380,8 @@ def wire_chat_app(
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
-    """Return the app with the metered routes.
-
-    `background` is called by the first request for a background response, `shadows` by the first
-    request on a route with a shadow, and `videos` by the first request for a video.
+    """Return the app with the metered routes; the first request that needs them makes the stores of
+    `background` responses, `shadows` and `videos`.
     """
     front = wire_request_services(stores, clock=clock, journal=journal)
     # Most requests use this format, so the start imports its modules.
