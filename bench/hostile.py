@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import aiohttp
-from tests.hostile.shapes import JSON, SHAPES, Shape
+from tests.hostile.shapes import CHAT, JSON, SHAPES, Shape
 
 from bench.starts import run_function
 from bench.tenants import Served, Tenants, open_tenants, serving
@@ -21,6 +21,13 @@ _PAID = {
     "100,000 short messages": (1.0, "100,000 short messages"),
     "49 MB of text": (1 / 6, "8 MB of text"),
 }
+# A refusal of a short request costs what every refusal costs.
+_SHORT = Shape(
+    "a short request",
+    CHAT,
+    lambda _: b'{"model":"acme/large","messages":[{"role":"user","content":"Hello"}]}',
+)
+_REFUSED = (_SHORT, *SHAPES)
 _COLUMNS = ("request", "CPU on serve", "others wait", "CPU on Lambda")
 _SETTLE_REQUESTS = 3
 
@@ -39,7 +46,7 @@ async def measure_hostile(rounds: int) -> str:
     costs: dict[str, Cost] = {}
     async with open_tenants() as tenants:
         async with serving(tenants) as served:
-            for shape in SHAPES:
+            for shape in _REFUSED:
                 sending = _sending(served, tenants, shape, tenants.penniless)
                 costs[shape.name] = await _measure_served(served, sending, rounds)
             for shape in SHAPES:
@@ -82,7 +89,7 @@ async def _measure_lambda(tenants: Tenants, costs: dict[str, Cost], rounds: int)
         run_function(tenants.stage, variables) as (port, function),
         aiohttp.ClientSession() as http,
     ):
-        for shape in SHAPES:
+        for shape in _REFUSED:
             is_sound = shape.content_type != JSON
             most = _LAMBDA_SOUND_BYTES_MAX if is_sound else _LAMBDA_BODY_BYTES_MAX
             body = tenants.body(shape, min(1.0, most / len(shape.make(1.0))))

@@ -13,7 +13,7 @@ from tests.unit.web.test_response_storage import Shelf
 
 from bench.figures import Row
 
-_CPU_MAX_S = 0.005
+_CPU_MAX_S = 0.001
 _WAIT_MAX_S = 0.050
 # A server delivers a body in pieces of this size.
 _PIECE_BYTES = 64 * 1024

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from tests.gateways import Always, house
 from tests.unit.routing.catalogs import price, provider
 
+from tollgate.core.principal import Principal
 from tollgate.core.secret import SecretReference
 from tollgate.ingress.formats import EMBEDDINGS
 from tollgate.providers.ports.base import Provider, ProviderRow
@@ -60,7 +61,7 @@ class OneProvider(Struct):
 
     only: Provider
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         return self.only
 
 

@@ -158,7 +158,7 @@ class Directory:
     codecs: Mapping[str, Codec]
     of_works: str = "openai_chat"
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         own, works = (self.codecs[slug], self.transports[slug]), WIRE_FORMATS[self.of_works]
         return Provider(*own, works.batch_codecs, works.stream_codecs)
 

@@ -12,6 +12,7 @@ from tests.batches import Fate, Works, batch_of
 from tests.gateways import House, house
 from tests.unit.routing.catalogs import provider
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.principal import Principal
 from tollgate.engine.gateway import ProviderDirectory
 from tollgate.providers.ports.base import Codec, Provider
 from tollgate.providers.ports.provider_batches import (
@@ -59,7 +60,7 @@ class ScriptedBatches:
     ended_s: dict[str, float] = field(default_factory=dict)
     polls: int = 0
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         if self.refuses:
             raise NotAccepted from ValueError("no batches today")
         batch_id = f"theirs-{len(self.accepted)}"
@@ -107,8 +108,8 @@ class BatchingDirectory:
     codec: Codec | None = None
     """The codec of `near`, if it is not OpenAI's."""
 
-    def provider(self, slug: str) -> Provider:
-        found = self.directory.provider(slug)
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        found = self.directory.provider(slug, principal)
         if slug != "near":
             return found
         return replace(found, batches=lambda: self.batches, codec=self.codec or found.codec)

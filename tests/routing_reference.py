@@ -106,7 +106,7 @@ def _values(field: Node) -> str:
         sentences.append(f"{', '.join(shown)}.")
     default = field.get("default")
     if default and isinstance(default, list):
-        default = "all" if sorted(default) == sorted(words) else ", ".join(default)
+        default = "all" if sorted(default) == sorted(words) else ", ".join(map(str, default))
     if default and not isinstance(default, dict):
         sentences.append(f"Default: `{_plain(default)}`.")
     return " ".join(sentences)

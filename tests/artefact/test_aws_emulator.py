@@ -149,6 +149,7 @@ async def test_a_process_that_ends_after_the_first_byte_is_replaced(chat: Chat) 
     assert await chat.deployment.holds(chat.workspace) != {}
 
 
+@pytest.mark.nightly
 async def test_a_process_that_stands_still_is_killed_at_the_deadline(chat: Chat) -> None:
     asked = asyncio.create_task(begin_an_answer_without_end(chat))
     await chat.emulator.tap.saw(b'"content":"Hello"')

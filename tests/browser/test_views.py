@@ -37,6 +37,13 @@ VIEWS = {
     "audit?target=nobody": "No changes match.",
 }
 THEMES = ("light", "dark")
+# The views in docs/console.md, with their themes.
+PICTURES = {
+    "spend": "dark",
+    "generation?id=SERVED": "light",
+    "routing?model=test/fallback": "dark",
+    "teams": "light",
+}
 PHONE = {"width": 390, "height": 844}
 LOADED_MAX = 12
 LOADED_BYTES_MAX = 45_000
@@ -49,7 +56,7 @@ def address(view: str, seeded: dict[str, str]) -> str:
     return re.sub("SERVED|FAILED", lambda found: seeded[found[0]], view)
 
 
-@pytest.mark.parametrize("view", first(6, VIEWS))
+@pytest.mark.parametrize("view", first(3, VIEWS))
 def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
     resident: Visitor,
     seeded: dict[str, str],
@@ -68,7 +75,7 @@ def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         assert violations(resident, axe) == []
-        if folder_of_screenshots is not None and "?month" not in view:
+        if folder_of_screenshots is not None and PICTURES.get(view) == theme:
             picture = folder_of_screenshots / f"{slug(view.partition('?')[0])}-{theme}.png"
             page.screenshot(path=picture)
             assert picture.stat().st_size <= SCREENSHOT_BYTES_MAX
@@ -223,6 +230,7 @@ def test_spend_of_too_many_keys_is_by_key_and_by_day_and_not_by_both(visitor: Vi
     visitor.faults.clear()
 
 
+@pytest.mark.nightly
 def test_the_reference_shows_every_route_and_asks_for_no_key(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.host}/docs/")

@@ -45,6 +45,22 @@ async def test_c95_the_smallest_share_of_the_keys_limits_counts(stores: AnyStore
     assert stores.ledger.budget_left_percent(principal) == 99
 
 
+@pytest.mark.parametrize("models", ["", "@a/*"])
+async def test_c95_a_quota_in_usd_counts_until_its_window_ends(
+    stores: AnyStores, models: str
+) -> None:
+    stores.clock.now = 1_800_000_000.0
+    key = replace(KEY, limits_nano_usd={}, quotas=f"usd/hour=0.000000100{models},requests/day=2")
+    _, principal = await funded_key(stores, 10**6, key)
+    held = await stores.ledger.hold(principal, 79, models=("a/b",))
+    assert stores.ledger.budget_left_percent(principal) == 21
+    await stores.ledger.settle(held, replace(record_of(held, 5), model="a/b"))
+    await stores.ledger.hold(principal, 3, models=("a/b",))
+    assert stores.ledger.budget_left_percent(principal) == 92
+    stores.clock.now += 3_600
+    assert stores.ledger.budget_left_percent(principal) == 100
+
+
 async def test_c95_without_a_limit_no_share_is_known(stores: AnyStores) -> None:
     _, principal = await funded_key(stores, 10**6, replace(KEY, limits_nano_usd={}))
     await stores.ledger.hold(principal, 79)

@@ -27,6 +27,7 @@ from tests.unit.ingress.recordings import wav
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import Api
 from tollgate.core.clock import Clock
+from tollgate.core.principal import Principal
 from tollgate.ingress.formats import (
     CHAT_COMPLETIONS,
     COMPACT,
@@ -122,7 +123,7 @@ class Simulators:
     def __init__(self, clock: Clock) -> None:
         self._transport = Simulator(clock)
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         name = SIMULATED.providers[slug].codec
         works = WIRE_FORMATS[name]
         return Provider(codec_of(name), self._transport, works.batch_codecs, works.stream_codecs)

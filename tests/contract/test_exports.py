@@ -136,6 +136,7 @@ async def no_rows() -> AsyncGenerator[ActivityRow, None]:
         yield row
 
 
+@pytest.mark.nightly
 async def test_a_day_of_many_generations_is_never_in_memory_at_once(tmp_path: Path) -> None:
     count, file_rows = 4_000, 500
 

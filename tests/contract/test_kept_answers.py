@@ -12,6 +12,7 @@ from tests.asgi import Exchange, request
 from tests.faults.asker import Order
 from tests.faults.processes import run_order, start
 from tests.gateways import Always, House, house, request_body
+from tests.nightly import first
 from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
 from tests.unit.engine.test_embeddings import home_of_vectors
@@ -181,7 +182,7 @@ async def test_c68_a_failure_is_not_kept(answer_store: DynamoAnswerStore) -> Non
     assert "x-idempotent-replay" not in again.headers
 
 
-@pytest.mark.parametrize("embeds", [False, True])
+@pytest.mark.parametrize("embeds", first(1, [False, True]))
 async def test_c68_c81_the_same_request_from_many_at_once_is_billed_once(
     honest: DynamoStores, honest_url: str, tmp_path: Path, embeds: bool
 ) -> None:

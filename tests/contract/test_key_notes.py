@@ -18,7 +18,7 @@ async def test_c3_a_fault_of_a_key_is_noted_by_its_failure_and_lasts_a_day(
     await store.count_failure("far/L", POLICY)
     seen_s = int(stores.clock.now)
     assert await store.find_key_notes(both) == {"near/large-1": KeyNote("absent", seen_s)}
-    assert [store.has_key_note(each) for each in both] == [True, False]
+    assert [store.awaits_answer(each, POLICY) for each in both] == [True, False]
     await store.count_failure("near/large-1", POLICY)
     assert await store.find_key_notes(both) == {}
     await store.count_failure("far/L", POLICY, "rejected")
@@ -31,9 +31,9 @@ async def test_c3_a_fault_of_a_key_is_noted_by_its_failure_and_lasts_a_day(
 async def test_c3_a_fault_of_a_key_is_removed_by_any_instance(stores: AnyStores) -> None:
     store = stores.cooldowns
     await store.count_failure("near/large-1", POLICY, "rejected")
-    await store.remove_key_note("near/large-1")
-    assert not store.has_key_note("near/large-1")
+    await store.note_recovery("near/large-1", POLICY)
+    assert not store.awaits_answer("near/large-1", POLICY)
     assert await store.find_key_notes(["near/large-1"]) == {}
     # An endpoint without failures has nothing to remove.
-    await store.remove_key_note("far/L")
+    await store.note_recovery("far/L", POLICY)
     assert await store.find_key_notes(["far/L"]) == {}

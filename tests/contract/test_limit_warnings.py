@@ -42,6 +42,35 @@ async def test_c95_a_key_without_a_share_or_a_limit_has_no_warning(
     assert (await stores.ledger.hold(principal, 90)).warning is None
 
 
+@pytest.mark.parametrize(
+    ("quotas", "model", "warned"),
+    [
+        ("usd/hour=0.000000100", "a/b", LimitWarning(period="hour", percent=90)),
+        ("usd/day=0.000000100@a/*", "a/b", LimitWarning(period="day", percent=90, models="a/*")),
+        ("usd/day=0.000000100@a/*", "c/d", None),
+        ("requests/day=1", "a/b", None),
+        ("tokens/day=10", "a/b", None),
+    ],
+)
+async def test_c95_a_quota_in_usd_is_a_limit_to_warn_of(
+    stores: AnyStores, quotas: str, model: str, warned: LimitWarning | None
+) -> None:
+    key = replace(KEY, limits_nano_usd={}, quotas=quotas)
+    _, principal = await funded_key(stores, 10**6, key)
+    hold = await stores.ledger.hold(principal, 90, models=(model,), tokens=10)
+    assert hold.warning == warned
+
+
+async def test_c95_the_limit_that_is_used_most_may_be_one_or_the_other(stores: AnyStores) -> None:
+    key = replace(KEY, quotas="usd/hour=0.000000095")
+    _, principal = await funded_key(stores, 10**6, key)
+    hold = await stores.ledger.hold(principal, 90, models=("a/b",))
+    assert hold.warning == LimitWarning(period="hour", percent=94)
+    stores.clock.now += 3_600
+    hold = await stores.ledger.hold(principal, 5, models=("a/b",))
+    assert hold.warning == LimitWarning(period="day", percent=95)
+
+
 async def test_c95_a_tiers_budget_is_a_limit_to_warn_of(stores: AnyStores) -> None:
     _, principal = await funded_key(stores, 10**6, KEY)
     tier = TierLimits(budget_nano_usd=50, budget_period="month")

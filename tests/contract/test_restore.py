@@ -132,6 +132,7 @@ class Shell:
         return found
 
 
+@pytest.mark.nightly
 async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None:
     settings = Settings(
         core_table="CORE",

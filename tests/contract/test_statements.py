@@ -90,7 +90,9 @@ class Account:
             case 4 if self.records:
                 record = self.records.pop(self.chance.randrange(len(self.records)))
                 refund = self.chance.randint(1, record.cost_nano_usd)
-                group = UsageGroup.of(record.labels, record.model, record.provider)
+                group = UsageGroup.of(
+                    record.labels, record.model, record.provider, caller_labels={}
+                )
                 await self.enter("refund", refund, refunded=group)
             case 5 if self.holds:
                 await self.settle()

@@ -370,17 +370,13 @@ async def test_c61_concurrency_is_how_many_holds_a_key_may_have(stores: AnyStore
 POLICY = CooldownPolicy(after_failures=3, within_s=60, rest_s=30)
 
 
-async def test_c51_an_endpoint_rests_after_repeated_failures_and_only_for_a_while(
-    stores: AnyStores,
-) -> None:
+async def test_c51_an_endpoint_rests_after_repeated_failures(stores: AnyStores) -> None:
     for _ in range(2):
         assert not await stores.cooldowns.count_failure("near/large-1", POLICY)
     assert await stores.cooldowns.find_resting(["near/large-1", "far/L"], POLICY) == {}
     assert await stores.cooldowns.count_failure("near/large-1", POLICY)
     resting = await stores.cooldowns.find_resting(["near/large-1", "far/L"], POLICY)
     assert resting == {"near/large-1": int(stores.clock.now) + 30}
-    stores.clock.now += 31
-    assert await stores.cooldowns.find_resting(["near/large-1"], POLICY) == {}
 
 
 async def test_c51_a_rested_endpoint_that_fails_again_within_the_window_rests_again(

@@ -73,5 +73,10 @@ def on_screen(server: LocalServer, *arguments: str, columns: int) -> list[str]:
         _, remarks = shown.communicate(timeout=60)
         assert shown.returncode == 0
     with os.fdopen(reader, "rb", buffering=0) as screen:
-        table = re.sub(r"\x1b\[[0-9;]*m", "", screen.read(65_536).decode())
+        try:
+            written = screen.read(65_536)
+        except OSError:
+            # A closed terminal on which nothing was written cannot be read.
+            written = b""
+        table = re.sub(r"\x1b\[[0-9;]*m", "", written.decode())
         return [*table.splitlines(), *remarks.decode().splitlines()]

@@ -172,7 +172,11 @@ def test_c64_credit_is_refunded_and_adjusted(server: LocalServer) -> None:
 
     before = available()
     oldest = json.loads(printed(server, "generations", "ls", "--json"), parse_float=Decimal)[-1]
-    printed(server, "credits", "refund", oldest["id"], "--note", "cut short")
+    refunded = run(server, "credits", "refund", oldest["id"], "--note", "cut short")
+    assert f"{oldest['id']} was refunded.\n" in refunded.stderr
+    [head, newest, *_] = on_screen(server, "credits", "ledger", columns=100)
+    assert head.split()[:5] == ["created_at", "type", "amount", "id", "note"]
+    assert "cut short" in newest
     assert available() == before + oldest["total_cost"]
     again = run(server, "credits", "refund", oldest["id"])
     assert f"{oldest['id']} was refunded before; nothing was added.\n" in again.stderr

@@ -17,9 +17,9 @@ BUDGETS = {
     # A request is made ready in one call and sent by another (decision 197).
     # Admission is counted and ended, and a large body is parsed next to the loop (decision 231).
     # Whether a guardrail applies, the ceilings of the request, and what is left of its budgets are
-    # each found once. Service tiers, prompt policies, quotas and the reuse of answers are a call
-    # each.
-    "one streamed chat": (50, 107),
+    # each found once. Service tiers, prompt policies, quotas, the reuse of answers and the
+    # check of recent refusals are a call each.
+    "one streamed chat": (51, 110),
     # The record or the bill that outlives it, and its refund.
     "read a record": (6, 10),
     # 26 when it runs alone, now and then 27 beside other work: the order of waiting steps differs.

@@ -79,6 +79,7 @@ def peak_mb(keeping: Deployment) -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) // 1024
 
 
+@pytest.mark.nightly
 async def test_c11_c70_one_pdf_of_40_mb_serves_three_requests(
     keeping: Deployment, tenant: Workspace
 ) -> None:

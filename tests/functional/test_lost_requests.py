@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.functional.providers.one_provider import CHAT, OneProvider, script
 from tests.gateways import RecordedReply, house
 from tests.upstream import FakeUpstream
+from tollgate.core.principal import Principal
 from tollgate.engine.generate import generate
 from tollgate.providers.ports.base import Provider
 from tollgate.providers.transports.http_pool import HttpPool
@@ -26,7 +27,7 @@ class Everyone:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         return self._provider
 
 

@@ -105,7 +105,11 @@ print(fault, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 @pytest.mark.parametrize(
     ("write", "type_", "faults"),
     [
-        (partial(documents.bomb_pdf, 400_000_000), PDF, {"crashed", "too_complex", "too_slow"}),
+        pytest.param(
+            *(partial(documents.bomb_pdf, 400_000_000), PDF),
+            {"crashed", "too_complex", "too_slow"},
+            marks=pytest.mark.nightly,
+        ),
         (partial(documents.pdf, ["p"] * 10_000), PDF, {"too_many_pages"}),
         (documents.looped_pdf, PDF, {"too_many_pages", "malformed"}),
         (partial(documents.image_bomb_pdf, 60_000), PDF, None),

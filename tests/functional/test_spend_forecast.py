@@ -77,7 +77,7 @@ def test_c67_the_running_month_has_a_forecast_and_other_days_have_none(
     after = (today.replace(day=28) + timedelta(days=4)).replace(day=1)
     whole = Decimal(2 * (after - timedelta(days=1)).day)
     shown = runner.invoke(main, ["spend"], env=environment)
-    assert f"Forecast of {today:%Y-%m}: ${whole:.2f}, if the days left" in shown.stderr
+    assert f"Forecast of {today:%Y-%m}: ${whole:.2f}, at the mean of" in shown.stderr
     summary = json.loads(
         runner.invoke(main, ["spend", "--json"], env=environment).stdout, parse_float=Decimal
     )

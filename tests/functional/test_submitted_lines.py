@@ -21,6 +21,7 @@ from tests.provider_batches import reply
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.clock import Deadline, SystemClock
 from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
 from tollgate.providers.ports.base import Provider
 from tollgate.providers.transports.http_pool import HttpPool
 
@@ -133,7 +134,7 @@ class OneRow:
     def __init__(self, found: Provider) -> None:
         self._found = found
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         return self._found
 
 

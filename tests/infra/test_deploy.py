@@ -231,7 +231,7 @@ def test_tables_that_an_interrupted_deploy_left_unprotected_are_protected_by_the
 
 
 @pytest.mark.parametrize(
-    ("unreserved", "decided"), first(2, [(119, True), (120, False), (10, True)])
+    ("unreserved", "decided"), first(1, [(119, True), (120, False), (10, True)])
 )
 def test_an_account_that_can_reserve_nothing_reserves_nothing(
     tmp_path: Path, unreserved: int, *, decided: bool

@@ -62,7 +62,7 @@ def test_the_managed_function_differs_from_the_other_in_its_capacity_only(manage
     # An alias invokes a version, whose scaling Lambda reads.
     assert version["FunctionScalingConfig"] == function["FunctionScalingConfig"]
     for parameter in ("ManagedMemoryMb", "ManagedGiBPerVCpu", "ManagedConcurrency"):
-        assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"]
+        assert f"${{{parameter}}}" in managed.descriptions()["ManagedChatFunction"]
 
 
 def test_alarms_watch_the_function_that_serves(managed: Stack) -> None:

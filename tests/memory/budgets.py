@@ -21,4 +21,4 @@ class MemoryBudgets:
         key = self._books.keys.get(principal.key_id)
         second = int(self._clock.now_s())
         states = [] if key is None else [key.state().within(tier, second)]
-        return least_percent_left([states], second)
+        return least_percent_left([states], second, principal.key_quotas)

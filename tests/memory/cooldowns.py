@@ -34,19 +34,38 @@ class MemoryCooldownStore:
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Return the resting endpoints with the Unix second until which each rests."""
+        """Return the endpoints in cooldown with the Unix second from which each may be probed."""
         failures = {each: self._failures.get(each) for each in endpoint_ids}
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
-    def has_key_note(self, endpoint_id: str) -> bool:
-        """Return True if the endpoint's last failure was a fault of its key."""
-        failures = self._failures.get(endpoint_id)
-        return failures is not None and failures.fault is not None
+    async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Return True for one request after each rest."""
+        failures, now_s = self._failures.get(endpoint_id), self._clock.now_s()
+        if failures is None or not failures.rests(now_s, policy):
+            return True
+        if now_s < failures.probe_due_s(policy):
+            return False
+        self._failures[endpoint_id] = replace(
+            failures, probed_s=int(now_s), probes=failures.probes + 1
+        )
+        return True
 
-    async def remove_key_note(self, endpoint_id: str) -> None:
-        """Remove the fault of an endpoint's key."""
-        if endpoint_id in self._failures:
-            self._failures[endpoint_id] = replace(self._failures[endpoint_id], fault=None)
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Return True for a fault of the key or an ended rest."""
+        failures = self._failures.get(endpoint_id)
+        return failures is not None and (
+            failures.fault is not None or failures.may_recover(self._clock.now_s(), policy)
+        )
+
+    async def note_recovery(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """End the endpoint's cooldown and remove its key's fault."""
+        failures = self._failures.get(endpoint_id)
+        if failures is None:
+            return
+        after = replace(failures, fault=None)
+        if failures.may_recover(self._clock.now_s(), policy):
+            after = replace(after, count=0, probed_s=0, probes=0)
+        self._failures[endpoint_id] = after
 
     async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
         """Return the endpoints whose last failure was a fault of their key."""

@@ -11,9 +11,8 @@ from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
 from tollgate.stores.money.credit_items import change_of
 from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
-from tollgate.stores.rules.account import too_little_to_take
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
-from tollgate.stores.rules.credit_lots import Lot, Lots, add_lot, allot
+from tollgate.stores.rules.credit_lots import Lot, Lots, add_lot, allot, too_little_to_take
 
 _PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 

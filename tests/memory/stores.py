@@ -27,7 +27,6 @@ from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 from tollgate.stores.rules.account import (
     WalletState,
-    insufficient_credits,
     key_refused,
     microseconds,
     too_many_holds,
@@ -43,6 +42,7 @@ from tollgate.stores.rules.audit_chain import (
     days_between,
 )
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
+from tollgate.stores.rules.credit_refusals import insufficient_credits
 from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 from tollgate.stores.rules.quotas import (
@@ -106,7 +106,8 @@ class MemoryLedger(MemoryBudgets):
         key.used_s[principal.old_secret] = now_us // 1_000_000
         key.take(hold_id, step, counted.holds)
         rate_limit = turn.to_limit(now_us)
-        token_limit = key.state().token_limit(second, now_us / 1_000_000)
+        held = key.state().within(tier, second)
+        token_limit = held.token_limit(second, now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
         except GatewayError as refusal:
@@ -125,9 +126,7 @@ class MemoryLedger(MemoryBudgets):
             key_tokens=step.tokens,
             rate_limit=rate_limit,
             token_limit=token_limit,
-            warning=find_warning(
-                key.state().within(tier, second), principal.warns_from_percent, second
-            ),
+            warning=find_warning(held, principal.warns_from_percent, second, wanted.quotas),
             covered=covered,
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),

@@ -11,7 +11,8 @@ const FOOT = 22;
 
 /** Return a chart of `days` ([{ day, parts: Map(name, amount) }]), labelled by `text(amount)`, with a line at `mark`. */
 export function stackedDays(days, names, { label, mark = null, text, least = 0, open }) {
-  const width = innerWidth < PHONE ? 440 : 960;
+  // About as wide as on the page: a narrower picture would shrink its text.
+  const width = Math.max(260, Math.min(960, innerWidth - 90));
   const totals = days.map(({ parts }) => [...parts.values()].reduce((sum, each) => sum + each, 0));
   const top = niceTop(Math.max(...totals, mark ?? 0, least));
   const y = (amount) => HEIGHT - FOOT - (amount / top) * (HEIGHT - FOOT - 10);

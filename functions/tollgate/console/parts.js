@@ -93,7 +93,7 @@ export const figures = (...each) =>
 
 /** Return names and values, one pair on each line. */
 export const facts = (...each) =>
-  h("dl", { class: "facts" }, each.filter(([, value]) => (value ?? "") !== "").map(([name, value]) =>
+  h("dl", { class: "facts" }, each.filter(([, value]) => value !== false && (value ?? "") !== "").map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 
 /** Return the state of an endpoint: a fault of its key, a rest, or what it is otherwise. */

@@ -75,8 +75,8 @@ function explained(plan) {
       column("Endpoint", (each) => [each.model, small(`${each.provider} (${each.upstream})`)]),
       numeric("Weight", (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–"),
       numeric("At most", (each) => money(each.cost_max)),
-      numeric("First token", (each) => duration(each.latency_ms)),
-      column("State", (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", small(each.removed)) : endpointState(each, each.resting_until && ["resting", small(moment(each.resting_until))], "would be tried"))),
+      numeric("First token", (each) => [duration(each.latency_ms), each.thin && small(each.thin)]),
+      column("State", (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", small(each.removed)) : endpointState(each, each.resting_until && [each.probes ? "probed next" : "resting", small(moment(each.resting_until))], "would be tried"))),
     ], [...tried, ...removed]),
   ];
 }

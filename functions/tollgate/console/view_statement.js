@@ -34,7 +34,7 @@ export async function render({ params, signal, go }) {
       ? table("Usage", [
           column("Team", (line) => line.team ?? "–"),
           column("Member", (line) => line.member ?? "–"),
-          column("Model", (line) => [line.model ?? "not served", small(line.provider_name)]),
+          column("Model", (line) => [line.model ?? "not served", small([line.provider_name, line.source === "playground" && "playground"].filter(Boolean).join(", "))]),
           numeric("Requests", (line) => count(line.requests)),
           numeric("Cost, $", (line) => exact(line.cost)),
           numeric("Refunded, $", (line) => exact(line.refunded)),

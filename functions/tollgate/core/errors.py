@@ -11,8 +11,10 @@ GatewayError
 """
 
 from enum import StrEnum, unique
+from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit, ReachedLimit
@@ -94,6 +96,8 @@ class GatewayError(Exception):
     """The provider's own error body for the caller, without secrets and parts of the prompt."""
     may_repeat: bool = True
     """False if a client must not retry the request automatically."""
+    is_general: bool = False
+    """True if every request of the key would be refused for the same reason now."""
 
     def __init__(
         self,
@@ -108,6 +112,19 @@ class GatewayError(Exception):
         self.message = message
         self.param = param
         self.retry_after_s = retry_after_s
+
+    def again(self, after_s: float) -> Self:
+        """Return this refusal for another request, which came some seconds later."""
+        wait_s = None if self.retry_after_s is None else self.retry_after_s - after_s
+        repeated = type(self)(self.code, self.message, param=self.param, retry_after_s=wait_s)
+        repeated.rate_limit = _passed(self.rate_limit, after_s)
+        repeated.token_limit = _passed(self.token_limit, after_s)
+        repeated.resets_s, repeated.limit = self.resets_s, self.limit
+        return repeated
+
+
+def _passed(limit: RateLimit | None, after_s: float) -> RateLimit | None:
+    return limit and replace(limit, reset_s=max(0.0, limit.reset_s - after_s))
 
 
 class RequestError(GatewayError):

@@ -2,8 +2,11 @@
 
 from math import ceil
 from typing import Final, Literal, get_args
+from urllib.parse import quote
 
 from msgspec import Struct
+
+from tollgate.core.quotas import QuotaWindow
 
 Period = Literal["day", "week", "month", "total"]
 # The levels above a key that may have their own limits.
@@ -70,12 +73,25 @@ class RateLimit(Struct, frozen=True, kw_only=True):
     reset_s: float
 
 
+_SAFE_IN_GLOBS: Final = "/*?[]!:+~"
+
+
 class LimitWarning(Struct, frozen=True, kw_only=True):
     """A spending limit of a key whose used share has reached the percentage for warnings."""
 
-    period: Period
+    period: Period | QuotaWindow
     percent: int
     """The spent and held part of the limit, rounded down."""
+    models: str | None = None
+    """Glob of the models whose cost a quota counts; None for all."""
+
+    @property
+    def limit(self) -> str:
+        """The limit as a header may state it: `day`, or `day@anthropic/*` for some models."""
+        if self.models is None:
+            return self.period
+        # A glob may have characters that headers may not.
+        return f"{self.period}@{quote(self.models, safe=_SAFE_IN_GLOBS)}"
 
 
 class ReachedLimit(Struct, frozen=True, kw_only=True):

@@ -23,6 +23,8 @@ PLAYGROUND: Final[PlaygroundRole] = "playground"
 Role = KeyRole | MemberRole | PlaygroundRole
 # The label with the source of generations that no program requested, such as PLAYGROUND.
 SOURCE_LABEL: Final = "source"
+# The source of a generation.
+GenerationSource = Literal["api", "playground"]
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # request's maximum cost.
 Admission = Literal["positive", "covered"]
@@ -33,6 +35,11 @@ UsageOn = Literal["finish", "frame"]
 AnswerSharing = Literal["key", "workspace"]
 # The kinds of network addresses of a key's callers that can be stored.
 KeptAddress = Literal["last"]
+
+
+def generation_source(caller_labels: Mapping[str, str]) -> GenerationSource:
+    """Return the source of a generation with these labels of its caller."""
+    return PLAYGROUND if caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api"
 
 
 def parse_names(text: str | None) -> tuple[str, ...]:

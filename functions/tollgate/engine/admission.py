@@ -13,7 +13,8 @@ async def admit(gateway: Gateway, principal: Principal, request_id: str) -> None
 
     The caller must call `gateway.admissions.end`, at the latest when the request ends.
     """
-    await gateway.admissions.admit(principal, request_id, tier=_tier_limits(gateway, principal))
+    with gateway.refusals.repeating(principal.key_id, gateway.clock):
+        await gateway.admissions.admit(principal, request_id, tier=_tier_limits(gateway, principal))
 
 
 def budget_left_percent(gateway: Gateway, principal: Principal) -> int | None:

@@ -37,6 +37,7 @@ from tollgate.core.events import (
     PartStart,
     UsageReported,
 )
+from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
@@ -99,6 +100,7 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     """State shared by all attempts of one generation."""
 
     gateway: Gateway
+    principal: Principal
     plan: Plan
     media: RequestMedia
     meter: Meter
@@ -229,7 +231,7 @@ def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
 
 
 async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
-    provider = context.gateway.providers.provider(attempt.target.provider)
+    provider = context.gateway.providers.provider(attempt.target.provider, context.principal)
     work = await context.media.inline(attempt.target)
     if context.guards is not None:
         work = await context.guards.admit(work)

@@ -17,6 +17,7 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.core.tracing import PlatformIds
+from tollgate.engine.recent_refusals import RecentRefusals
 from tollgate.engine.side_thread import Computations, SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
@@ -28,8 +29,8 @@ from tollgate.tools.ports.base import ServerTools
 class ProviderDirectory(Protocol):
     """Providers by their slug in the catalog."""
 
-    def provider(self, slug: str) -> Provider:
-        """Return a provider; raise KeyError if the catalog has none with that slug."""
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        """Return a provider for the requests of a caller; raise KeyError for an unknown slug."""
 
 
 class StreamTiming(Struct, frozen=True, kw_only=True):
@@ -98,6 +99,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     credits_per_usd: Decimal
     buffers: ProcessBuffers = field(default_factory=ProcessBuffers)
     """Budget of the bytes that requests buffer."""
+    refusals: RecentRefusals = field(default_factory=RecentRefusals)
+    """Refusals that are repeated without asking the store."""
     admission: Admission = "positive"
     tools: ServerTools | None = None
     """Tools that the gateway runs; None if routing.yaml configures none."""

@@ -1,10 +1,10 @@
 """Serves one generation from planning to settlement; every exit after the hold settles."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ from tollgate.engine.replies.provider_compaction import let_provider_compact
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
+from tollgate.engine.routing.measured_order import hold_and_order
 from tollgate.engine.uncancelled import run_uncancelled
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.ingress.base import ParsedCall, RecordPacker
@@ -132,7 +133,9 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
-    async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
+    async with aclosing(
+        HeadStart(gateway, call.principal, first, ready, computations=computations)
+    ) as head_start:
         (hold, plan), cancelled = await run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
@@ -141,12 +144,13 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         meter = Meter(gateway.clock, call, plan, hold)
         context = AttemptContext(
             gateway=gateway,
+            principal=call.principal,
             plan=plan,
             media=media,
             meter=meter,
             guards=_GUARDED_GENERATION()(guards, gateway, call, meter) if guards else None,
             deadline=call.deadline,
-            reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
+            reports=EndpointReports(gateway.cooldowns, gateway.cooldown, plan.speed_policy),
             head_start=head_start,
             computations=computations,
         )
@@ -324,42 +328,23 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    """Hold money while reading the cooldowns and speeds of the plan's endpoints.
-
-    Returns the plan in its final order: fast endpoints first if the request asks for that, and
-    endpoints in cooldown last.
-    """
-    holding = gateway.ledger.hold(
-        call.principal,
-        plan.cost_max_nano_usd,
-        call.request_id,
-        tokens=plan.tokens_max,
-        covered=(call.principal.admission or gateway.admission) == "covered",
-        tier=plan.tier,
-        session=call.session,
-        models=plan.models,
-        meanwhile=meanwhile,
-    )
+    principal = call.principal
     try:
-        return await _hold_and_order(gateway, plan, holding)
+        with gateway.refusals.repeating(principal.key_id, gateway.clock):
+            holding = gateway.ledger.hold(
+                principal,
+                plan.cost_max_nano_usd,
+                call.request_id,
+                tokens=plan.tokens_max,
+                covered=(principal.admission or gateway.admission) == "covered",
+                tier=plan.tier,
+                session=call.session,
+                models=plan.models,
+                meanwhile=meanwhile,
+            )
+            return await hold_and_order(gateway, plan, holding)
     finally:
-        gateway.admissions.end(call.principal, call.request_id)
-
-
-async def _hold_and_order(
-    gateway: Gateway, plan: Plan, holding: Coroutine[Any, Any, Hold]
-) -> tuple[Hold, Plan]:
-    # A single endpoint is tried even during its cooldown, so its state need not be read.
-    if len(plan.attempts) == 1:
-        return await holding, plan
-    finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
-    if plan.speed_sort is None:
-        hold, resting = await asyncio.gather(holding, finding)
-    else:
-        measuring = gateway.cooldowns.find_speeds(plan.endpoint_ids)
-        hold, resting, speeds = await asyncio.gather(holding, finding, measuring)
-        plan = plan.fastest_first(speeds)
-    return hold, plan.without_models(hold.closed_models).resting_last(resting)
+        gateway.admissions.end(principal, call.request_id)
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:

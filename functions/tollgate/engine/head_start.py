@@ -5,6 +5,7 @@ sends nothing.
 import asyncio
 from functools import partial
 
+from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import Work
 from tollgate.engine.choices import EncodedAttempt, encode_attempt
@@ -24,11 +25,14 @@ class HeadStart:
     def __init__(
         self,
         gateway: Gateway,
+        principal: Principal,
         attempt: Attempt,
         request: Work | None,
+        *,
         computations: Computations,
     ) -> None:
         self._gateway = gateway
+        self._principal = principal
         self._attempt = attempt
         self._request = request
         self._computations = computations
@@ -87,7 +91,8 @@ class HeadStart:
     ) -> ReadyRequest:
         encoded: EncodedAttempt | None = None
         try:
-            provider = self._gateway.providers.provider(self._attempt.target.provider)
+            slug = self._attempt.target.provider
+            provider = self._gateway.providers.provider(slug, self._principal)
             encode = partial(encode_attempt, provider, self._attempt, request)
             encoded = await self._computations.run(encode)
         finally:

@@ -33,6 +33,7 @@ PROVIDERS_FAILED: Final = Metric("ProvidersFailed", "Count")
 FALLBACKS: Final = Metric("Fallbacks", "Count")
 ANSWERS_REUSED: Final = Metric("AnswersReused", "Count")
 SHADOW_ANSWERS: Final = Metric("Shadows", "Count")
+ENDPOINTS_PROBED: Final = Metric("EndpointsProbed", "Count")
 COST: Final = Metric("CostNanoUsd", "None")
 DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
@@ -63,6 +64,8 @@ def measure(record: GenerationRecord) -> Mapping[Metric, int]:
         values[ANSWERS_REUSED] = 1
     if record.shadow is not None:
         values[SHADOW_ANSWERS] = 1
+    if record.trace.probe is not None:
+        values[ENDPOINTS_PROBED] = 1
     return values
 
 
@@ -78,7 +81,7 @@ class EmbeddedMetrics:
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the log fields with a generation's metrics, in total and for its provider."""
         values = measure(record)
-        rare = (FIRST_TOKEN, ANSWERS_REUSED, SHADOW_ANSWERS)
+        rare = (FIRST_TOKEN, ANSWERS_REUSED, SHADOW_ANSWERS, ENDPOINTS_PROBED)
         form = (*(metric in values for metric in rare), record.provider is not None)
         directives = self._of_generations.get(form)
         if directives is None:

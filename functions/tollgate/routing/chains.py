@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from tollgate.core.addresses import DomainRules
-from tollgate.core.request import Capability, Modality
+from tollgate.core.request import Capability, Modality, ProviderSort
 from tollgate.core.service_tiers import PricedTier
 from tollgate.routing.scalars import (
     MODEL_SLUG,
@@ -220,6 +220,8 @@ class RouteSection(
     service_tier: PricedTier | None = None
     """Service tier for requests that state none. An endpoint that is too busy for the tier is tried
     again at the default tier."""
+    sort: ProviderSort | None = None
+    """Order of each model's endpoints for requests without a `provider.sort`."""
     next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
     """Errors after which the next endpoint or model is tried."""
     retry: Annotated[RetrySection, Stated] | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from tollgate.core.prompt_policy import PromptPolicy, check_region
-from tollgate.core.routing.endpoint_status import CooldownPolicy
+from tollgate.core.routing.endpoint_status import CooldownPolicy, SpeedPolicy
 from tollgate.providers.ports.base import Timeouts
 from tollgate.routing.chains import RetrySection
 from tollgate.routing.scalars import Interval, Seconds, Strict, Tokens
@@ -45,13 +45,52 @@ class CooldownSection(Strict):
     within_s: Interval = 60.0
     """Time window in which failures are counted, in seconds."""
     rest_s: Seconds = 30.0
-    """Length of a cooldown, in seconds."""
+    """Length of a cooldown, in seconds. One request then probes the endpoint."""
+    rest_max_s: Seconds = 300.0
+    """Maximum length of a cooldown, which doubles each time a probe fails. Values below `rest_s`
+    have no effect."""
 
     @property
     def policy(self) -> CooldownPolicy:
         """Return the policy in the type that stores use."""
         return CooldownPolicy(
-            after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
+            after_failures=self.after_failures,
+            within_s=self.within_s,
+            rest_s=self.rest_s,
+            rest_max_s=self.rest_max_s,
+        )
+
+
+def _rising(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if list(sizes) != sorted({*sizes}):
+        raise ValueError("must rise")
+    return sizes
+
+
+class SpeedsSection(Strict):
+    """The measured speeds by which requests with `provider.sort` choose an endpoint."""
+
+    prompt_tokens: Annotated[tuple[Tokens, ...], Field(max_length=4), AfterValidator(_rising)] = (
+        2_000,
+        16_000,
+    )
+    """Prompt sizes that are measured apart, in estimated tokens, in rising order; larger prompts
+    are measured together.
+    """
+    samples_min: Annotated[int, Field(ge=1, le=10_000)] = 20
+    """Answers in the last half to whole hour from which an endpoint is compared with others."""
+    explore_percent: Annotated[int, Field(ge=0, le=50)] = 2
+    """Percentage of sorted requests that go to an endpoint with old or few answers first, drawn
+    by the id of the generation; 0 for none.
+    """
+
+    @property
+    def policy(self) -> SpeedPolicy:
+        """Return the policy in the type that planner and stores use."""
+        return SpeedPolicy(
+            prompt_tokens=self.prompt_tokens,
+            answers_min=self.samples_min,
+            explore_percent=self.explore_percent,
         )
 
 
@@ -89,6 +128,7 @@ class DefaultsSection(Strict):
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)
     cooldown: CooldownSection = Field(default_factory=CooldownSection)
+    speeds: SpeedsSection = Field(default_factory=SpeedsSection)
     prompt_policy: PromptPolicySection | None = None
     hold_output_tokens: Tokens = 4096
     """Output tokens for which money is held if a request sets no limit. The reply may be longer."""

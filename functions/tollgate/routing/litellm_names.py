@@ -13,6 +13,7 @@ from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS
 # models.
 _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
+    "aiplatform.googleapis.com": ("vertex_ai",),
     "api.anthropic.com": ("anthropic",),
     "api.cerebras.ai": ("cerebras",),
     "api.cohere.ai": ("cohere", "cohere_chat"),

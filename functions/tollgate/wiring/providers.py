@@ -6,15 +6,23 @@ provider, no AWS code is imported.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
+from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace
+from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
-from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.ports.formats import (
+    AWS_TRANSPORTS,
+    BEDROCK_TRANSPORTS,
+    TRANSPORT_NEEDS,
+    WIRE_FORMATS,
+)
 from tollgate.providers.ports.provider_batches import BatchForm, ProviderBatches
 from tollgate.providers.transports.authorization import (
     AWS_IDENTITY,
@@ -23,6 +31,9 @@ from tollgate.providers.transports.authorization import (
     secret_of,
 )
 from tollgate.routing.planning.catalog import Catalog
+
+if TYPE_CHECKING:
+    from tollgate.aws.role_sessions import RoleSession, RoleSessions
 
 _Entry = TypeVar("_Entry")
 
@@ -57,15 +68,43 @@ _BATCHES: Final[
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
+    "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
+# Imported with the first background response that a provider runs.
+_BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
+    "tollgate.providers.transports.background:make_background"
+)
+
+
+# Imported at first use, because few gateways call Bedrock under a role.
+_MAKE_SESSION_TRANSPORT: Final = DottedName[
+    Callable[
+        [
+            ProviderRow,
+            "RoleSession",
+            ProviderServices,
+            Callable[[ProviderRow, ProviderServices], Transport],
+        ],
+        Transport,
+    ]
+]("tollgate.providers.transports.role_sessions:make_session_transport")
+_SESSION_NAME: Final = DottedName[Callable[[str, str | None], str]](
+    "tollgate.aws.role_sessions:session_name"
+)
+# Maximum number of cached pairs of a provider and a session.
+_IN_SESSIONS_MAX: Final = 4000
 
 
 class Registry:
-    """Creates the provider for each entry, once."""
+    """Creates the provider for each entry, once.
 
-    def __init__(self, services: ProviderServices) -> None:
+    With `sessions`, the requests of each team to Bedrock are signed in a session of their own.
+    """
+
+    def __init__(self, services: ProviderServices, sessions: "RoleSessions | None" = None) -> None:
         self._services = services
         self._providers: dict[ProviderRow, Provider] = {}
+        self.sessions = sessions
 
     def provider(self, row: ProviderRow) -> Provider:
         """Return the provider for an entry; raise RowError if the entry is invalid."""
@@ -79,12 +118,30 @@ class Registry:
                 transport()(row, self._services),
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
-                None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                self._batches(row),
+                partial(self._make_background, row) if row.background else None,
             )
         return provider
 
+    def in_session(self, row: ProviderRow, session: "RoleSession") -> Provider:
+        """Return the provider for an entry, whose requests are signed in a session."""
+        transport = _MAKE_SESSION_TRANSPORT()(
+            row, session, self._services, TRANSPORTS[row.transport]()
+        )
+        return replace(self.provider(row), transport=transport)
+
+    def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
+        """Return the loader of a row's batches; None if the deployment cannot use them."""
+        terms = row.batch
+        if terms is None or terms.find_lack(row.region, self._services.job_region) is not None:
+            return None
+        return partial(self._make_batches, row, terms.form)
+
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)
+
+    def _make_background(self, row: ProviderRow) -> ProviderBackground:
+        return _BACKGROUND()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are
@@ -126,10 +183,26 @@ class CatalogProviders(Struct, frozen=True):
     registry: Registry
     _found: dict[str, Provider] = field(default_factory=dict)
     """Providers by slug, because a lookup by row would hash every field for every request."""
+    _in_sessions: dict[tuple[str, str, str | None], Provider] = field(default_factory=dict)
+    """Providers by slug, workspace and team."""
 
-    def provider(self, slug: str) -> Provider:
-        """Return the provider; raise KeyError if the catalog has none with this slug."""
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        """Return the provider for the requests of a caller; raise KeyError if the catalog has none
+        with this slug.
+        """
         provider = self._found.get(slug)
         if provider is None:
             provider = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
-        return provider
+        if self.registry.sessions is None:
+            return provider
+        row = self.catalog.providers[slug]
+        if row.transport not in BEDROCK_TRANSPORTS and row.auth not in SIGNED_SERVICES:
+            return provider
+        place = (slug, principal.workspace_id, principal.team_id)
+        in_session = self._in_sessions.get(place)
+        if in_session is None:
+            if len(self._in_sessions) >= _IN_SESSIONS_MAX:
+                self._in_sessions.clear()
+            session = self.registry.sessions.session(_SESSION_NAME()(*place[1:]))
+            in_session = self._in_sessions[place] = self.registry.in_session(row, session)
+        return in_session

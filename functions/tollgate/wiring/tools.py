@@ -3,6 +3,7 @@
 from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
 from tollgate.engine.gateway import ProviderDirectory
 from tollgate.engine.work.inner_calls import InnerCalls
 from tollgate.engine.work.painter import CatalogPainter
@@ -19,7 +20,7 @@ from tollgate.tools.ports.base import PageFetcher, ServerTools
 class _NoProviders:
     """Implements `engine.gateway.ProviderDirectory` for explanations, which call no provider."""
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         raise KeyError(slug)
 
 

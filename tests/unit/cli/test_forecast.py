@@ -30,8 +30,7 @@ def test_c67_a_month_ends_between_the_means_of_7_and_28_closed_days() -> None:
     assert found is not None
     assert (found.low, found.high) == (99 + 3 + 9 * 4, 99 + 9 + 9 * 10)
     assert explain_forecast(found, TODAY) == (
-        "Forecast of 2026-11: $138.00 to $198.00, if the days left cost the mean of the last 7 and "
-        "28 closed days."
+        "Forecast of 2026-11: $138.00 to $198.00, at the mean of the last 7 and 28 closed days."
     )
 
 
@@ -40,9 +39,7 @@ def test_c67_closed_days_without_use_count_from_the_first_day_with_use() -> None
     found = forecast_month(Decimal(14), spent, days_before(21), TODAY)
     assert found is not None
     assert (found.low, found.high, found.days) == (14 + 2 * 10, 14 + 2 * 10, (7, 7))
-    assert "$34.00, if the days left cost the mean of the last 7 closed days" in explain_forecast(
-        found, TODAY
-    )
+    assert "$34.00, at the mean of the last 7 closed days" in explain_forecast(found, TODAY)
 
 
 @pytest.mark.parametrize(

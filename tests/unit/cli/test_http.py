@@ -35,6 +35,18 @@ def test_what_a_list_leaves_out_is_said_beside_it(capsys: pytest.CaptureFixture[
     assert told.err == "Skipped, because it is corrupt: W#acme K#one\n"
 
 
+def test_progress_is_erased_before_the_caller_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`generations ls --limit 5` once printed its table behind the progress of a later page."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    pages = [{"data": [number], "next_cursor": "more"} for number in (1, 2, 3)]
+    read = Scripted("http://localhost", "sk-tg-x", replies=pages).pages("/keys", {}, "cursor")
+    assert (next(read), capsys.readouterr().err) == (1, "")
+    assert next(read) == 2
+    assert capsys.readouterr().err == "\r\x1b[K/keys: page 2 …\r\x1b[K"
+
+
 class Busy(Api, frozen=True):
     """An api that refuses with some statuses before it answers."""
 

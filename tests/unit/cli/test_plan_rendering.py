@@ -19,6 +19,7 @@ from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_rows import format_money, format_rise
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.routing.file.problems import Problem
+from tollgate.routing.review.cached_prompts import CachedPrompts
 from tollgate.routing.review.diff import Change, Fact
 from tollgate.routing.review.replay import Flow, TrafficReplay
 from tollgate.routing.review.review import Review
@@ -53,6 +54,16 @@ def test_without_traffic_it_says_how_to_name_some(tmp_path: Path) -> None:
     assert "--traffic" in as_text(found)
     assert "no traffic to replay" in as_markdown(found)
     assert json.loads(as_data(found))["replay"] is None
+
+
+def test_c53_a_plan_says_how_many_prompt_tokens_are_cached_if_that_changes() -> None:
+    cached = CachedPrompts(prompt_tokens=9_000, before=1_000, after=4_000)
+    found = Review(base="a", head="b", replay=TrafficReplay(requests=4, cached=cached))
+    assert "Cached prompt tokens 1,000 → 4,000 of 9,000 in later turns" in as_text(found)
+    assert "| cached prompt tokens of later turns | 1,000 | 4,000 |" in as_markdown(found)
+    same = CachedPrompts(prompt_tokens=9_000, before=1_000, after=1_000)
+    found = Review(base="a", head="b", replay=TrafficReplay(requests=4, cached=same))
+    assert "ached prompt" not in as_text(found) + as_markdown(found)
 
 
 def test_c83_a_plan_says_what_the_traffic_would_have_cost_in_batches() -> None:

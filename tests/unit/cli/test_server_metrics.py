@@ -192,6 +192,7 @@ def test_the_examples_name_metrics_that_exist() -> None:
         first_token_ms=1,
         reused=reused,
         shadow=shadow,
+        trace=replace(RECORD.trace, probe="near/large-1"),
     )
     judgement = JudgementRecord(guardrail="secrets", stage="input")
     written.settled(replace(record, judgements=(judgement,)))

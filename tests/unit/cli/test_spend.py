@@ -128,8 +128,17 @@ def test_c67_showback_in_focus_adds_up_to_the_costs_less_the_refunds() -> None:
         "created_at": "2026-12-01T10:00:00Z",
         "amount": Decimal("0.2"),
         "generation_id": "gen-1",
+        "refunded": {
+            "team": "search",
+            "member": "ana",
+            "model": "acme/small",
+            "source": "playground",
+        },
     }
-    usage, back = focus_rows("acme", [served, failed], [refund])
+    usage, back, old = focus_rows("acme", [served, failed], [refund, refund | {"refunded": None}])
+    assert (back["SubAccountId"], back["SubAccountType"]) == ("search", "Team")
+    assert back["Tags"] == '{"team": "search", "member": "ana", "source": "playground"}'
+    assert (old["SubAccountId"], old["Tags"]) == ("", "{}")
     assert set(usage) == set(back) == set(COLUMNS)
     assert sum(Decimal(it["BilledCost"]) for it in (usage, back)) == Decimal("0.3")
     assert (usage["ChargePeriodStart"], usage["ChargePeriodEnd"]) == (
@@ -142,6 +151,8 @@ def test_c67_showback_in_focus_adds_up_to_the_costs_less_the_refunds() -> None:
     )
     assert (usage["SubAccountId"], usage["Tags"]) == ("search", '{"team": "search", "env": "ci"}')
     assert (usage["ConsumedQuantity"], usage["PricingQuantity"]) == ("5", "4")
+    [tried] = focus_rows("acme", [row("id1", "ci", "1", labels={"source": "playground"})], [])
+    assert tried["Tags"] == '{"source": "playground"}'
     assert (back["ChargeCategory"], back["ConsumedUnit"]) == ("Adjustment", "")
 
 
@@ -152,6 +163,7 @@ def test_c67_showback_has_no_null_where_focus_forbids_it(category: str) -> None:
         "created_at": "2026-11-21T10:00:00Z",
         "amount": Decimal("0.2"),
         "generation_id": "gen-1",
+        "refunded": None,
     }
     rows = {it["ChargeCategory"]: it for it in focus_rows("acme", [row("k", "", "1")], [refund])}
     nullable = {"BillingAccountName", "ChargeClass", "SubAccountId", "SubAccountName"}

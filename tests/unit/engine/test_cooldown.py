@@ -3,6 +3,7 @@
 Keeps C51.
 """
 
+import asyncio
 import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateways import House, house
-from tests.scripted import Scripted, answers, counts, refuses, says
-from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
+from tests.scripted import Scripted, Silence, answers, counts, refuses, says
+from tollgate.core.errors import ErrorCode, LedgerError, MissingCredentials, UpstreamError
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)
@@ -71,6 +72,63 @@ async def test_c51_it_is_asked_first_again_when_it_has_rested() -> None:
     assert await served_by(home) == "near"
 
 
+async def test_c51_of_eight_requests_at_once_one_probes_and_its_answer_brings_the_rest() -> None:
+    slow = [Silence(5), *answers("Back")]
+    home = await house(near=Scripted(*[refuses(429)] * 3, slow, answers("Back")))
+    for _ in range(3):
+        await home.serve()
+    await home.gateway.clock.sleep(31)
+    served = await asyncio.gather(*(served_by(home) for _ in range(8)))
+    assert sorted(served) == ["far"] * 7 + ["near"]
+    assert len(home.near.requests) == 4
+    probes = [record.trace.probe for record in home.journal.records]
+    assert sorted(filter(None, probes)) == ["near/large-1"]
+    assert [await served_by(home) for _ in range(2)] == ["near", "near"]
+    assert home.journal.records[-1].trace.probe is None
+
+
+async def test_c51_a_probe_that_fails_falls_back_and_rests_twice_as_long() -> None:
+    home = await house(near=Scripted(*[refuses(429)] * 4, answers("Back")))
+    for _ in range(3):
+        await home.serve()
+    await home.gateway.clock.sleep(31)
+    assert await served_by(home) == "far"
+    assert [(each.provider, each.error) for each in home.journal.records[-1].attempts] == [
+        ("near", "provider_rate_limit"),
+        ("far", None),
+    ]
+    assert home.journal.records[-1].trace.probe == "near/large-1"
+    await home.gateway.clock.sleep(31)
+    assert await served_by(home) == "far"
+    assert len(home.near.requests) == 4
+    await home.gateway.clock.sleep(31)
+    assert await served_by(home) == "near"
+
+
+async def test_c51_a_request_whose_first_endpoint_is_healthy_probes_nothing() -> None:
+    home = await house(far=Scripted(refuses(500)))
+    policy = home.gateway.cooldown
+    for _ in range(3):
+        await home.stores.cooldowns.count_failure("far/L", policy)
+    await home.gateway.clock.sleep(31)
+    assert await served_by(home) == "near"
+    assert home.journal.records[-1].trace.probe is None
+    resting = await home.stores.cooldowns.find_resting(["far/L"], policy)
+    assert resting["far/L"] <= home.gateway.clock.now_s()
+
+
+async def test_c51_a_refused_request_begins_no_probe() -> None:
+    home = await house()
+    home.stores.books.wallets["acme"].available = 0
+    policy = home.gateway.cooldown
+    for _ in range(3):
+        await home.stores.cooldowns.count_failure("near/large-1", policy)
+    await home.gateway.clock.sleep(31)
+    with pytest.raises(LedgerError):
+        await home.serve()
+    assert await home.stores.cooldowns.begin_probe("near/large-1", policy)
+
+
 async def test_c51_an_endpoint_that_rests_still_serves_where_there_is_no_other() -> None:
     home = await house(
         near=Scripted(*[refuses(401)] * 3, answers("Back")), far=Scripted(refuses(500))
@@ -118,7 +176,7 @@ class Defective:
     ) -> bool:
         raise KeyError(endpoint_id)
 
-    def has_key_note(self, endpoint_id: str) -> bool:
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         return False
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:

@@ -12,8 +12,11 @@ from msgspec.structs import replace
 
 from tests.gateways import House, RecordedReply, house, request_body
 from tests.scripted import FOREVER, Scripted, Silence, Step, answers, counts, ends, refuses, says
+from tests.traffic import line
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
 from tollgate.engine.generate import generate
+from tollgate.routing.review.traffic import read_traffic
+from tollgate.routing.review.verdicts import ReplayPlanner, WouldServe
 
 NEAR, FAR = "near/large-1", "far/L"
 BOTH = (NEAR, FAR)
@@ -32,8 +35,13 @@ def slow(first_s: float, tokens: int = 20, rest_s: float = 1.0) -> list[Step]:
     ]
 
 
-async def ask(home: House, name: str = "acme/large", **provider: Any) -> RecordedReply:
-    parsed = home.ingress.parse(request_body(name, stream=True, provider=provider))
+async def ask(
+    home: House, name: str = "acme/large", *, words: int = 1, **provider: Any
+) -> RecordedReply:
+    messages = [{"role": "user", "content": "word " * words}]
+    parsed = home.ingress.parse(
+        request_body(name, stream=True, messages=messages, provider=provider)
+    )
     call = replace(home.call(name), parsed=parsed)
     reply = home.reply()
     await generate(home.gateway, call, home.sink(call, reply))
@@ -42,17 +50,18 @@ async def ask(home: House, name: str = "acme/large", **provider: Any) -> Recorde
 
 async def measured(home: House, **speeds: AnswerTime) -> None:
     """Let other instances have measured `near`, `far` or both."""
-    ids = {"near": NEAR, "far": FAR}
+    ids = {"near": f"{NEAR} <=2000", "far": f"{FAR} <=2000"}
     for name, times in speeds.items():
         home.stores.cooldowns.add_answer(ids[name], times)
         await home.stores.cooldowns.write_speed(ids[name])
 
 
-def time(first_token_ms: int, tokens_per_s: int = 0) -> AnswerTime:
+def time(first_token_ms: int, tokens_per_s: int = 0, *, answers: int = 20) -> AnswerTime:
     return AnswerTime(
-        first_token_ms=first_token_ms,
-        output_tokens=tokens_per_s,
-        output_ms=1_000 if tokens_per_s else 0,
+        answers=answers,
+        first_token_ms=answers * first_token_ms,
+        output_tokens=answers * tokens_per_s,
+        output_ms=answers * 1_000 if tokens_per_s else 0,
     )
 
 
@@ -64,8 +73,11 @@ async def test_c19_an_answer_is_measured_from_its_own_attempt_to_its_last_token(
     refused = [Silence(5), *refuses(500)]
     home = await house(near=Scripted(refused), far=Scripted(slow(0.5, tokens=30)))
     await home.serve()
-    assert await home.stores.cooldowns.find_speeds(BOTH) == {
-        FAR: Speed(latency_ms=500, tokens_per_s=20.0)
+    speeds = await home.stores.cooldowns.find_speeds([f"{name} <=2000" for name in BOTH])
+    assert {name: replace(speed, since_s=0) for name, speed in speeds.items()} == {
+        f"{FAR} <=2000": Speed(
+            latency_ms=500, tokens_per_s=20.0, output_tokens=30, cached_share=0.0, answers=1
+        )
     }
 
 
@@ -80,28 +92,94 @@ async def test_c19_the_faster_one_serves(preference: str, served: str) -> None:
     assert "x-tollgate-adapted" not in reply.headers
 
 
-async def test_c19_what_is_not_measured_comes_last() -> None:
-    home = await house()
-    await measured(home, far=time(60_000, 1))
+@pytest.mark.parametrize("answers", [0, 3, 19, 20])
+async def test_c19_an_endpoint_with_few_answers_keeps_its_place(answers: int) -> None:
+    home = await house(defaults={"speeds": {"explore_percent": 0}})
+    await measured(home, far=time(200))
+    if answers:
+        await measured(home, near=time(900, answers=answers))
+    reply = await ask(home, sort="latency")
+    if answers == 20:
+        assert (server(reply), home.record.adapted) == ("far", ())
+    else:
+        assert (server(reply), home.record.adapted) == ("near", ("provider.sort",))
+    figures = home.record.trace.speeds
+    assert figures[FAR].answers == 20
+    assert NEAR not in figures or figures[NEAR].answers == answers
+
+
+async def test_c19_prompts_of_each_size_are_measured_apart() -> None:
+    home = await house(near=Scripted(slow(0.1)), far=Scripted(slow(0.5)))
+    await measured(home, near=time(900), far=time(200))
+    large = [f"{name} <=16000" for name in BOTH]
+    for name, ms in zip(large, (200, 900), strict=True):
+        home.stores.cooldowns.add_answer(name, time(ms))
+        await home.stores.cooldowns.write_speed(name)
     assert server(await ask(home, sort="latency")) == "far"
-    assert server(await ask(home, sort="throughput")) == "far"
-    assert server(await ask(home)) == "near"
+    assert server(await ask(home, sort="latency", words=4_000)) == "near"
+    await home.gateway.clock.sleep(61)
+    await ask(home, words=4_000)
+    speeds = await home.stores.cooldowns.find_speeds(large)
+    assert [speeds[name].answers for name in large] == [22, 20]
+
+
+async def test_c19_a_share_of_requests_measures_what_is_old_and_plan_repeats_it() -> None:
+    home = await house(defaults={"speeds": {"explore_percent": 25}})
+    await measured(home, near=time(900), far=time(200))
+    for _ in range(20):
+        await ask(home, sort="latency")
+    assert {each.trace.explored for each in home.journal.records} == {None}
+    await home.gateway.clock.sleep(3_600)
+    # The faster one is measured now and then; nobody has measured the other for an hour.
+    await measured(home, far=time(200))
+    await home.gateway.clock.sleep(31)
+    home.journal.records.clear()
+    for _ in range(100):
+        await ask(home, sort="latency")
+    explored = [each for each in home.journal.records if each.trace.explored]
+    assert 10 < len(explored) < 45
+    assert {(each.trace.explored, each.provider) for each in explored} == {(NEAR, "near")}
+    assert {each.provider for each in home.journal.records if not each.trace.explored} == {"far"}
+    planner = ReplayPlanner(home.catalog)
+    for recorded, request in zip(
+        home.journal.records, read_traffic(map(line, home.journal.records)), strict=True
+    ):
+        verdict = planner.predict(request)
+        assert isinstance(verdict, WouldServe)
+        assert verdict.provider == recorded.provider
+
+
+@pytest.mark.parametrize("wanted", [{"allow_fallbacks": False}, {"order": ["far"]}])
+async def test_c19_without_fallbacks_or_with_an_order_nothing_is_explored(
+    wanted: dict[str, Any],
+) -> None:
+    home = await house(defaults={"speeds": {"explore_percent": 50}})
+    await measured(home, far=time(200))
+    for _ in range(20):
+        await ask(home, sort="latency", **wanted)
+    assert {each.trace.explored for each in home.journal.records} == {None}
+
+
+async def test_c51_an_endpoint_that_rests_is_not_explored() -> None:
+    home = await house(defaults={"speeds": {"explore_percent": 50}})
+    await measured(home, near=time(200))
+    for _ in range(3):
+        await home.stores.cooldowns.count_failure(FAR, home.gateway.cooldown)
+    for _ in range(20):
+        assert server(await ask(home, sort="latency")) == "near"
+    assert {each.trace.explored for each in home.journal.records} == {None}
 
 
 async def test_c19_if_nothing_is_measured_the_reply_says_that_the_order_is_another() -> None:
-    home = await house()
+    home = await house(defaults={"speeds": {"explore_percent": 0}})
     reply = await ask(home, sort="throughput")
     assert (server(reply), reply.headers["x-tollgate-adapted"]) == ("near", "provider.sort")
     assert home.record.adapted == ("provider.sort",)
-    # The answer above has measured one of the two.
-    await ask(home)
-    await home.gateway.clock.sleep(31)
-    assert "x-tollgate-adapted" not in (await ask(home, sort="latency")).headers
 
 
 async def test_c19_a_latency_alone_says_nothing_about_throughput() -> None:
-    home = await house()
-    await measured(home, far=time(10))
+    home = await house(defaults={"speeds": {"explore_percent": 0}})
+    await measured(home, near=time(900), far=time(10))
     reply = await ask(home, sort="throughput")
     assert (server(reply), reply.headers["x-tollgate-adapted"]) == ("near", "provider.sort")
 
@@ -120,6 +198,24 @@ async def test_c19_a_fast_one_that_rests_is_tried_last() -> None:
     assert server(await ask(home, sort="latency")) == "near"
 
 
+@pytest.mark.parametrize(("asked", "served"), [(None, "far"), ("throughput", "near")])
+async def test_c19_a_route_may_state_the_order_and_the_caller_another(
+    asked: str | None, served: str
+) -> None:
+    route = {"description": "Fast", "try": ("acme/large",), "sort": "latency"}
+    home = await house(routes={"fast": route})
+    await measured(home, near=time(900, 80), far=time(200, 40))
+    assert server(await ask(home, "fast", **({"sort": asked} if asked else {}))) == served
+    assert server(await ask(home)) == "near"
+
+
+async def test_c19_an_order_of_the_route_that_cannot_be_kept_adapts_nothing() -> None:
+    route = {"description": "Fast", "try": ("acme/large",), "sort": "latency"}
+    home = await house(routes={"fast": route}, defaults={"speeds": {"explore_percent": 0}})
+    reply = await ask(home, "fast")
+    assert (server(reply), home.record.adapted) == ("near", ())
+
+
 async def test_c19_without_fallbacks_only_the_fastest_is_tried() -> None:
     home = await house(far=Scripted(refuses(500)))
     await measured(home, near=time(900), far=time(200))
@@ -130,8 +226,8 @@ async def test_c19_without_fallbacks_only_the_fastest_is_tried() -> None:
 
 async def test_c19_speeds_choose_among_endpoints_and_not_among_models() -> None:
     home = await house()
-    home.stores.cooldowns.add_answer("far/T", time(1))
-    await home.stores.cooldowns.write_speed("far/T")
+    home.stores.cooldowns.add_answer("far/T <=2000", time(1))
+    await home.stores.cooldowns.write_speed("far/T <=2000")
     await measured(home, near=time(900), far=time(200))
     await ask(home, "smart", sort="latency")
     assert home.record.model == "acme/small"
@@ -140,7 +236,7 @@ async def test_c19_speeds_choose_among_endpoints_and_not_among_models() -> None:
 async def test_c19_an_only_endpoint_is_not_measured() -> None:
     home = await house()
     await ask(home, "acme/small")
-    assert await home.stores.cooldowns.find_speeds(["near/small-1"]) == {}
+    assert await home.stores.cooldowns.find_speeds(["near/small-1 <=2000"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +246,7 @@ async def test_c19_an_answer_that_does_not_end_measures_nothing(answer: list[Ste
     home = await house(near=Scripted(answer), far=Scripted(answer))
     await home.serve()
     assert home.record.outcome != "ok"
-    assert await home.stores.cooldowns.find_speeds(BOTH) == {}
+    assert await home.stores.cooldowns.find_speeds([f"{name} <=2000" for name in BOTH]) == {}
 
 
 async def test_c19_hundreds_of_answers_in_a_minute_are_one_write() -> None:
@@ -165,7 +261,7 @@ async def test_c19_hundreds_of_answers_in_a_minute_are_one_write() -> None:
     home.stores.cooldowns.write_speed = counted  # type: ignore[method-assign]
     for _ in range(200):
         await home.serve()
-    assert writes == [NEAR]
+    assert writes == [f"{NEAR} <=2000"]
 
 
 class Defective:
@@ -179,7 +275,7 @@ class Defective:
     ) -> Mapping[str, float]:
         return {}
 
-    def has_key_note(self, endpoint_id: str) -> bool:
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         return False
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:

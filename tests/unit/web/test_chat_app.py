@@ -340,9 +340,9 @@ async def test_c43_c63_too_many_tokens_are_429_and_say_when_there_are_more(strea
 
 
 async def test_c20_a_refusal_names_what_nobody_knows() -> None:
-    home = await house()
-    home.stores.books.wallets["acme"].available = 0
     for body in (request_body(novelty=1), request_body(novelty=1, model="acme/nothing")):
+        home = await house()
+        home.stores.books.wallets["acme"].available = 0
         reply = await post(home, body)
         assert reply.status in (402, 404)
         assert reply.headers["x-tollgate-adapted"] == "novelty"
@@ -354,6 +354,10 @@ async def test_c43_c61_without_credit_it_is_402_and_says_how_to_add_some() -> No
     reply = await post(home, request_body())
     assert (reply.status, reply.error["code"]) == (402, "insufficient_credits")
     assert "tollgate credits add" in reply.error["message"]
+
+
+async def test_c61_a_locked_workspace_is_refused_by_name() -> None:
+    home = await house()
     home.stores.books.lock("acme")
     assert (await post(home, request_body())).error["code"] == "workspace_locked"
 

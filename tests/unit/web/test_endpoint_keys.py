@@ -19,7 +19,7 @@ async def test_c3_an_endpoint_whose_key_has_a_fault_says_so_until_it_answers() -
     assert (near["status"], far["status"], far["key"]) == (0, -1, "rejected")
     assert far["key_seen_at"].startswith("20")
     assert "key" not in near
-    await cooldowns.remove_key_note("far/f")
+    await cooldowns.note_recovery("far/f", CooldownPolicy())
     listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
     assert [(it["status"], it.get("key")) for it in listed] == [(0, None), (0, None)]
 

@@ -22,7 +22,6 @@ from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.records.generation import RoundsBound
 from tollgate.core.request import Modality
-from tollgate.core.routing.endpoint_status import AnswerTime
 from tollgate.ingress.formats import FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.ports.administration import NewKey
@@ -86,6 +85,32 @@ async def test_c53_c83_batches_of_gemini_embed_one_text_a_line() -> None:
         body = {"model": "acme/vectors", "input": texts}
         reply = await call("POST", VECTORS_PATH, key=call.home.secret, content=body)
         assert [each["batch_percent"] for each in reply.json["candidates"]] == [percent]
+
+
+@pytest.mark.parametrize(
+    ("job_region", "percent", "lack"),
+    [
+        (None, None, "needs an S3 bucket and TOLLGATE_BEDROCK_BATCH_ROLE"),
+        ("eu-west-1", None, "needs a bucket in us-east-1, but the gateway's is in eu-west-1"),
+        ("us-east-1", 50, None),
+    ],
+)
+async def test_c53_c83_a_candidate_says_what_batches_at_bedrock_lack(
+    job_region: str | None, percent: int | None, lack: str | None
+) -> None:
+    near = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-east-1"}
+    terms = {"form": "bedrock", "percent": 50, "source": "made up", "checked": RECENTLY}
+    call = await api(providers={"near": {**near, "batch": terms}, "far": provider()})
+    call = replace(call, changes={"job_region": job_region})
+    reply = await ask(call, "acme/large")
+    first, second = reply.json["candidates"]
+    assert (first["batch_percent"], first["batch_lack"]) == (percent, lack)
+    assert (second["batch_percent"], second["batch_lack"]) == (None, None)
+    tools = [{"type": "function", "function": {"name": "look_up"}}]
+    asked = await ask(call, "acme/large", tools=tools)
+    assert asked.json["candidates"][0]["batch_percent"] is None
+    expected = f"in batches {lack}" if lack else "50% of the price in batches"
+    assert expected in "\n".join(render_explanation(reply.json))
 
 
 async def test_c53_a_chat_request_is_told_its_candidates_and_what_removed_each() -> None:
@@ -167,50 +192,13 @@ async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() ->
     reply = await ask(call, "acme/large")
     assert considered(reply) == [(2, "near/large-1", None), (1, "far/L", None)]
     assert reply.json["candidates"][0]["resting_until"] is not None
-
-
-async def measure(call: Api, *, near: int, far: int) -> None:
-    store = call.home.stores.cooldowns
-    for slug, first_token_ms in {"near/large-1": near, "far/L": far}.items():
-        times = AnswerTime(first_token_ms=first_token_ms, output_tokens=40, output_ms=1_500)
-        store.add_answer(slug, times)
-        await store.write_speed(endpoint)
-
-
-async def test_c19_c53_a_request_that_sorts_by_speed_is_told_the_figures_and_the_order() -> None:
-    call = await api()
-    await measure(call, near=900, far=200)
-    by_speed = {"provider": {"sort": "latency"}}
-    reply = await ask(call, "acme/large", f"{PATH}?simulate=429@far", **by_speed)
-    assert considered(reply) == [(2, "near/large-1", None), (1, "far/L", None)]
-    speeds = [(it["latency_ms"], it["tokens_per_s"]) for it in reply.json["candidates"]]
-    assert speeds == [(900, 26.7), (200, 26.7)]
-    tries = [(it["provider"], it["error"]) for it in reply.json["simulation"]["attempts"]]
-    assert tries == [("far", "provider_rate_limit"), ("near", None)]
-    assert reply.json["unmet"] == []
-    unsorted = await ask(call, "acme/large")
-    assert considered(unsorted) == [(1, "near/large-1", None), (2, "far/L", None)]
-
-
-async def test_c19_c53_it_is_told_that_nothing_is_measured() -> None:
-    call = await api()
-    reply = await ask(call, "acme/large", provider={"sort": "throughput"})
-    assert reply.json["unmet"] == ["provider.sort"]
+    assert not reply.json["candidates"][0]["probes"]
+    await call.home.gateway.clock.sleep(policy.rest_s)
+    reply = await ask(call, "acme/large")
     assert considered(reply) == [(1, "near/large-1", None), (2, "far/L", None)]
-    [line] = [it for it in render_explanation(reply.json) if it.startswith("provider.sort")]
-    assert line == "provider.sort has no effect: no measurements of these endpoints are available."
-
-
-async def test_c19_c53_without_fallbacks_all_but_the_fastest_are_excluded() -> None:
-    call = await api()
-    await measure(call, near=900, far=200)
-    only = {"sort": "latency", "allow_fallbacks": False}
-    reply = await ask(call, "acme/large", provider=only)
-    assert considered(reply) == [(None, "near/large-1", "fallbacks are off"), (1, "far/L", None)]
-    heads, near, far = render_explanation(reply.json)[3:6]
-    assert "first token" in heads
-    assert "200 ms" in near
-    assert "26.7" in far
+    assert [each["probes"] for each in reply.json["candidates"]] == [True, False]
+    # An explanation leaves the probe to a request.
+    assert await call.home.stores.cooldowns.begin_probe("near/large-1", policy)
 
 
 async def test_c53_a_key_hears_what_it_may_not_use() -> None:

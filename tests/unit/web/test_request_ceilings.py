@@ -177,3 +177,29 @@ async def test_c95_replies_name_a_limit_from_the_share_that_its_key_states(
     held = home.record.held_nano_usd
     assert (period, percent) == ("day", f"{held // 50_000}%")
     assert "x-tollgate-limit-warning" in reply.headers["access-control-expose-headers"]
+
+
+async def test_c95_a_quota_for_some_models_is_named_with_its_glob() -> None:
+    new = NewKey(workspace_id="acme", label="k", warn_at=1, quotas="usd/hour=0.005@*[aé]*")
+    home = await house(key=new)
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    headers = {"authorization": f"Bearer {home.secret}"}
+    content = json.dumps(body(PATHS[0], 100)).encode()
+    reply = await request(app, "POST", PATHS[0], headers=headers, body=content)
+    name, percent = reply.headers["x-tollgate-limit-warning"].split()
+    assert (name, percent) == ("hour@*[a%C3%A9]*", f"{home.record.held_nano_usd // 50_000}%")
+
+
+async def test_c95_a_route_bends_by_what_is_left_of_a_quota() -> None:
+    rules = (
+        {"if": {"budget_left": "<50%"}, "try": ("acme/small",)},
+        {"try": ("acme/large",)},
+    )
+    home = await house(
+        key=NewKey(workspace_id="acme", label="k", quotas="usd/day=0.0001@acme/large"),
+        routes={"bends": {"description": "Bends", "rules": rules}},
+    )
+    for model in ("acme/large", "acme/small"):
+        reply = await home.serve("bends")
+        assert home.journal.records[-1].model == model
+    assert reply.headers["x-tollgate-bend"].startswith("bends rule 1")

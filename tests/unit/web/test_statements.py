@@ -35,12 +35,13 @@ HOSTILE = "<script>alert('x')</script>&\"'"
 PATH = "/v1/statement"
 
 
-async def billed() -> Tenants:
+async def billed(**caller_labels: str) -> Tenants:
     """A workspace with a generation of a team that has a hostile name, and a refund of half."""
     them = await tenants()
     books = them.home.stores.books
     [(place, record)] = books.records.items()
-    books.records[place] = replace(record, labels={"team": HOSTILE, "member": "ana"})
+    labels = {"team": HOSTILE, "member": "ana"}
+    books.records[place] = replace(record, labels=labels, caller_labels=caller_labels)
     refund = {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE, "amount": "0.00003"}
     operator = f"{OPERATORS} management"
     assert (await them.ask(operator, "POST", "/v1/credits/refunds", refund)).status == 200
@@ -77,6 +78,29 @@ async def test_c64_a_statement_has_usage_by_team_and_member_net_of_refunds() -> 
     assert total == Decimal(str(found["closing_balance"]))
     shown = (await them.ask("acme read", "GET", "/v1/credits", None)).json["data"]
     assert found["closing_balance"] == shown["available"]
+
+
+@pytest.mark.parametrize(("stated", "source"), [("playground", "playground"), ("mine", "api")])
+async def test_c64_every_form_tells_usage_of_the_playground_apart(stated: str, source: str) -> None:
+    them = await billed(source=stated)
+    found = (await them.ask("acme read", "GET", PATH, None)).json["data"]
+    [*_, refund] = sorted(
+        (await them.ask("acme read", "GET", "/v1/credits/ledger", None)).json["data"],
+        key=lambda entry: entry["type"],
+    )
+    assert refund["refunded"]["team"] == HOSTILE
+    assert refund["refunded"]["source"] == source
+    # The refund is on the line of the usage that it gives back.
+    [line] = found["lines"]
+    assert (line["source"], line["cost"], line["refunded"]) == (source, 0.00006, 0.00003)
+    text = (await them.ask("acme read", "GET", f"{PATH}?format=csv", None)).body.decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["source"] for row in rows if row["type"] == "usage"] == [source]
+    page = (await them.ask("acme read", "GET", f"{PATH}?format=html", None)).body.decode()
+    pdf = (await them.ask("acme read", "GET", f"{PATH}?format=pdf", None)).body
+    for shown in ("".join(Page(page).texts), "".join(pages_of(pdf))):
+        assert "Source" in shown
+        assert shown.count(source) == 1
 
 
 async def test_c64_the_amounts_of_a_csv_statement_add_up_to_its_last_row() -> None:

@@ -257,21 +257,31 @@ def _written(path: Path, text: str) -> Inspection:
 
 
 def _show_replay(replayed: Sequence[ReplayedName]) -> None:
-    """Print the endpoints that serve each name before and after; changes are red."""
+    """Print the endpoints that serve each name before and after; changes are red.
+
+    The names of a wildcard that are served as before share a line.
+    """
+    kept: dict[tuple[str, str], int] = {}
     for served in replayed:
+        shapes = ", ".join(served.shapes)
+        if served.wildcard and not served.changed:
+            kept[served.wildcard, shapes] = kept.get((served.wildcard, shapes), 0) + 1
+            continue
         mark, color = ("!", "red") if served.changed else ("=", None)
         lines = [
-            f"{mark} {served.name}: {', '.join(served.shapes)}",
+            f"{mark} {served.name}: {shapes}",
             f"    before  {served.before}",
         ]
         lines.append(f"    after   {served.after}")
         if served.changed:
             lines.append(f"    because {served.changed}")
         click.secho("\n".join(lines), err=True, fg=color)
+    for (wildcard, shapes), count in kept.items():
+        click.echo(f"= {wildcard} (names: {count}): {shapes}", err=True)
     changed = sum(len(served.shapes) for served in replayed if served.changed)
-    names = len({served.name for served in replayed})
     total = sum(len(served.shapes) for served in replayed)
-    text = f"Replayed requests: {total}, by {names} names of chat models. Served otherwise: "
+    names = len({served.name for served in replayed})
+    text = f"Replayed requests: {total}; names: {names}. Served otherwise: "
     click.secho(f"{text}{changed}.", err=True, fg="red" if changed else None)
 
 

@@ -129,10 +129,11 @@ def read_yaml_source(path: Path) -> Mapping[str, Any]:
 def read_litellm_config(path: Path) -> LitellmConfig:
     """Return the config in a file; raise NotALitellmConfig if the file has none."""
     sections = read_yaml_source(path)
-    deployments = tuple(_deployments(sections.get("model_list")))
+    notes: list[ImportNote] = []
+    deployments = tuple(_deployments(sections.get("model_list"), notes))
     if not deployments:
         raise NotALitellmConfig(f"{path.as_posix()} has no model_list with models")
-    return LitellmConfig(deployments=deployments, sections=sections)
+    return LitellmConfig(deployments=deployments, sections=sections, notes=tuple(notes))
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -150,11 +151,14 @@ def name_list(value: Any) -> Sequence[str]:
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
-def _deployments(entries: Any) -> Iterator[Deployment]:
-    for entry in map(as_mapping, as_list(entries)):
+def _deployments(entries: Any, notes: list[ImportNote]) -> Iterator[Deployment]:
+    for place, entry in enumerate(map(as_mapping, as_list(entries)), start=1):
         params = as_mapping(entry.get("litellm_params"))
         name, model = entry.get("model_name"), params.get("model")
-        if isinstance(name, str) and isinstance(model, str):
+        if not (isinstance(name, str) and isinstance(model, str)):
+            text = "it lacks model_name or litellm_params.model"
+            notes.append(ImportNote(where=f"model_list, entry {place}", text=text, is_loss=True))
+        else:
             # Some configs set limits next to the parameters.
             limits = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
             facts = as_mapping(entry.get("model_info"))

@@ -12,17 +12,21 @@ from pydantic_core import to_json
 
 from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
 from tollgate.cli.catalog.litellm_limits import DeploymentFacts, limit_unknown, widen_known
+from tollgate.cli.catalog.litellm_parameters import list_unread
 from tollgate.cli.catalog.litellm_servers import (
     PlainSection,
     ProviderOf,
     Unplaced,
     is_at,
+    is_claude_at,
+    is_foreign,
+    no_provider,
     note_key,
     place_region,
     place_server,
     slug_of,
 )
-from tollgate.cli.catalog.price_map import CAPABILITIES, MODALITIES, PriceMap
+from tollgate.cli.catalog.price_map import PriceMap
 from tollgate.cli.routing.published_prices import Unpublished, find_published_price
 from tollgate.routing.litellm_names import litellm_names
 from tollgate.routing.planning.named_models import NamedModels
@@ -40,34 +44,6 @@ _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
 # Settings of an endpoint that also apply to other ids of the same model at the same provider.
 _OF_ALIKE: Final = frozenset({"dialect", "guardrail", "max_output", "timeouts"})
-# Parameters that need no note, because the import reads them or the provider's section has them.
-_READ: Final = frozenset(
-    {
-        "api_base",
-        "api_key",
-        "aws_region_name",
-        "base_url",
-        "custom_llm_provider",
-        "input_cost_per_token",
-        "max_input_tokens",
-        "max_output_tokens",
-        "mode",
-        "model",
-        "order",
-        "output_cost_per_token",
-        "rpm",
-        "tpm",
-        "weight",
-        *CAPABILITIES,
-        *MODALITIES,
-    }
-)
-
-
-# Parameters that affect neither the answer nor where a model runs.
-_HARMLESS: Final = frozenset(
-    {"api_version", "max_parallel_requests", "max_retries", "stream_timeout", "timeout"}
-)
 
 
 class PlacedEndpoint(Struct, kw_only=True):
@@ -124,7 +100,7 @@ class Placement:
         prefix, upstream = self._split(deployment.model)
         slug = self._model_of(deployment, upstream)
         row = self._row(deployment, prefix, upstream, slug)
-        notes = [*row.notes, *self._unread(deployment)]
+        notes = [*row.notes, *list_unread(deployment)]
         exact = self._offer(row.base, lambda each: each.upstream == upstream)
         if exact is not None:
             slug = exact[0]
@@ -132,13 +108,14 @@ class Placement:
                 note = "its price is that of the base file, not that of the config"
                 notes.append(deployment.note(note))
         kind = "chat" if slug is None else self._base.models[slug].kind
-        mode = deployment.fact("mode") or "chat"
-        if slug is None and mode not in ("chat", "responses", "completion"):
+        mode = self.mode_of(deployment)
+        if slug is None and mode != "chat":
             raise Unplaced(
                 f"mode {mode} is unknown: only chat models and models in the base file are imported"
             )
         context = None
         alike = exact or self._offer(row.base, lambda _: True, slug)
+        alike = alike or self._offer(row.alike, lambda _: True, slug)
         if exact is not None:
             endpoint = {**exact[1], "provider": row.slug}
         else:
@@ -168,17 +145,25 @@ class Placement:
             notes=notes,
         )
 
+    def mode_of(self, deployment: Deployment) -> str:
+        """Return the mode of a deployment that the base file lacks: `chat`, `embedding`, …"""
+        upstream = deployment.model.partition("/")[2]
+        entry = next(self._entries(deployment, upstream), {})
+        mode = DeploymentFacts(deployment, entry).get("mode") or "chat"
+        return "chat" if mode in ("batch", "responses", "completion") else str(mode)
+
     def list_models_of(self, wildcard: str) -> list[tuple[str, str]]:
         """Return the matches of a wildcard such as `anthropic/*` in the base file: slugs of models,
         and their names at the provider.
         """
         prefix = wildcard.partition("/")[0]
-        return [
+        found = (
             (slug, endpoint.upstream)
             for slug, model in self._base.models.items()
             for endpoint in model.endpoints
             if prefix in self._prefixes(endpoint.provider)
-        ]
+        )
+        return list(dict.fromkeys(found))
 
     def list_offers_of(self, name: str) -> list[str]:
         """Return `provider/upstream` of the endpoints of a model in the base file, by any name."""
@@ -222,7 +207,7 @@ class Placement:
             if endpoint.upstream == model:
                 return endpoint.provider, model
         if slash:
-            raise Unplaced(_no_row(prefix))
+            raise Unplaced(no_provider(prefix))
         raise Unplaced(f"no provider in the base file has {model}: write it as provider/model")
 
     def _model_of(self, deployment: Deployment, upstream: str) -> str | None:
@@ -232,13 +217,6 @@ class Placement:
             if len(slugs) == 1:
                 return slugs[0]
         return None
-
-    def _unread(self, deployment: Deployment) -> Iterator[ImportNote]:
-        """Yield a note for each parameter without a counterpart."""
-        for key in deployment.params:
-            if key not in _READ:
-                is_loss = key not in _HARMLESS
-                yield deployment.note(f"its {key} has no counterpart", is_loss=is_loss)
 
     def _row(
         self, deployment: Deployment, prefix: str, upstream: str, model: str | None
@@ -250,19 +228,21 @@ class Placement:
             address = self._addresses.get(variable)
             if address is None:
                 raise Unplaced(f"its address is in the environment: --address {variable}=https://…")
+        vendor = self._vendor(prefix, upstream)
         if prefix in ("azure", "azure_ai") or (address and prefix in _OWN_SERVERS | _ALIKE):
-            return place_server(deployment, prefix, str(address or ""))
+            return place_server(deployment, prefix, str(address or ""), vendor)
         if prefix in _OWN_SERVERS:
             raise Unplaced("api_base is missing: write the address of the server")
         found = [slug for slug in self._base.providers if prefix in self._prefixes(slug)]
         region = deployment.params.get("aws_region_name")
         found.sort(key=lambda each: self._rows[each].get("region") != region)
         if not found:
-            raise Unplaced(_no_row(prefix))
+            raise Unplaced(no_provider(prefix))
 
-        def serves(slug: str) -> tuple[bool, bool]:
+        def serves(slug: str) -> tuple[bool, bool, bool]:
             exact = self._offer(slug, lambda each: each.upstream == upstream)
-            return exact is None, self._offer(slug, lambda _: True, model) is None
+            own = self._offer(slug, lambda _: True, model)
+            return exact is None, own is None, is_foreign(self._rows[slug]["codec"], upstream)
 
         slug = min(found, key=serves)
         section = dict(self._rows[slug])
@@ -277,7 +257,21 @@ class Placement:
             section |= {"key": {"env": variable}}
         if region is not None and section.get("region") not in (None, region):
             own_slug, section = place_region(slug, section, region)
-        return ProviderOf(slug=own_slug, section=section, base=slug, notes=notes)
+        alike = vendor[0] if vendor else None
+        return ProviderOf(slug=own_slug, section=section, base=slug, alike=alike, notes=notes)
+
+    def _vendor(self, prefix: str, upstream: str) -> tuple[str, PlainSection] | None:
+        """Return the vendor's own provider, if a cloud has the vendor's API for a model."""
+        if is_claude_at(prefix, upstream):
+            vendor, codec = "anthropic", "anthropic"
+        elif prefix in ("azure", "azure_ai"):
+            vendor, codec = "openai", "openai_chat"
+        else:
+            return None
+        for slug, row in self._rows.items():
+            if vendor in self._prefixes(slug) and row["codec"] == codec:
+                return slug, row
+        return None
 
     def _offer(
         self, provider: str | None, fits: Callable[[EndpointSection], bool], slug: str | None = ""
@@ -369,7 +363,3 @@ def _per_million(rate: Any) -> Decimal:
     if not paid.is_finite() or paid < 0:
         raise Unplaced("the price is not a number of dollars")
     return paid.normalize()
-
-
-def _no_row(prefix: str) -> str:
-    return f"the base file has no provider {prefix}: add it, see docs/adding-a-provider.md"

@@ -19,6 +19,7 @@ from tollgate.cli.catalog.litellm_config import (
 from tollgate.cli.catalog.litellm_endpoints import PlacedEndpoint, Placement
 from tollgate.cli.catalog.litellm_servers import PlainSection, Unplaced
 from tollgate.cli.catalog.litellm_settings import convert_defaults, convert_tiers, list_unused
+from tollgate.cli.catalog.source_names import SourceName, SourceOffer
 from tollgate.routing.chains import NEXT_ON_DEFAULT
 
 _WHOLE: Final = 100
@@ -30,23 +31,6 @@ _ANY: Final = "*"
 
 # Models of a step in a route, with their weights in percent.
 _Step: TypeAlias = dict[str, int]
-
-
-class SourceOffer(Struct, frozen=True, kw_only=True):
-    """A deployment of the source, and the endpoint that it became, if any."""
-
-    model: str
-    endpoint: str | None
-    """`provider/upstream` in the result."""
-
-
-class SourceName(Struct, kw_only=True):
-    """A name that callers of the source request, with its deployments and fallbacks."""
-
-    name: str
-    kind: str
-    offers: tuple[SourceOffer, ...]
-    fallbacks: tuple[str, ...] = ()
 
 
 class ImportedRouting(Struct, frozen=True, kw_only=True):
@@ -132,11 +116,12 @@ class _Import:
             )
 
     def _group(
-        self, name: str, group: Sequence[Deployment], *, is_chained: bool, is_listed: bool = True
+        self, name: str, group: Sequence[Deployment], *, is_chained: bool, wildcard: str = ""
     ) -> None:
         """Add a model for each model that a name's deployments run, and the name for all of them.
 
-        A name with several models becomes a route that draws one by weight.
+        A name with several models becomes a route that draws one by weight. `wildcard` is the
+        entry of the source that the name matches, if the source does not state the name.
         """
         where = f"{self._section} {name}"
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
@@ -151,10 +136,14 @@ class _Import:
                 note = "appears twice with the same endpoint; their shares were added"
                 self._notes.append(deployment.note(note))
             placed.append((deployment, found))
-        if is_listed:
-            mode = str(group[0].fact("mode") or "chat")
-            kind = placed[0][1].kind if placed else mode
-            self._sources[name] = SourceName(name=name, kind=kind, offers=tuple(offers))
+        # A note counts the names of a wildcard that were not imported.
+        if placed or not wildcard:
+            self._sources[name] = SourceName(
+                name=name,
+                kind=placed[0][1].kind if placed else self._placement.mode_of(group[0]),
+                offers=tuple(offers),
+                wildcard=wildcard,
+            )
         if not placed:
             return
         orders = [each.params.get("order") for each, _ in placed]
@@ -183,7 +172,7 @@ class _Import:
             self._add_route(name, self._steps[name], set(_CHAIN_ERRORS), says)
         elif not is_chained:
             [slug] = weights
-            if name != slug and (is_listed or not self._placement.means(name, slug)):
+            if name != slug and not (wildcard and self._placement.means(name, slug)):
                 self._name(name, slug)
 
     def _place(self, deployment: Deployment, kind: str | None) -> PlacedEndpoint | None:
@@ -231,7 +220,8 @@ class _Import:
         before = len(self._notes)
         for its_name, deployments in added.items():
             is_chained = its_name in chained
-            self._group(its_name, deployments, is_chained=is_chained, is_listed=is_chained)
+            listed_as = "" if is_chained else name
+            self._group(its_name, deployments, is_chained=is_chained, wildcard=listed_as)
         # Most notes are the same for each of the models.
         found = dict.fromkeys((each.text, each.is_loss) for each in self._notes[before:])
         self._notes[before:] = [
@@ -278,6 +268,8 @@ class _Import:
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
     ) -> str:
         """Return an unused slug, or the slug of an identical model."""
+        if known_as and (same := [slug for slug, each in self._models.items() if each == model]):
+            return same[0]
         plain = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._") or "model"
         new_slug = f"{self._config.source}/{plain}"
         for slug in (known_as, new_slug):

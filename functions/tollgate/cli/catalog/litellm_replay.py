@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.cli.catalog.litellm_import import SourceName
+from tollgate.cli.catalog.source_names import SourceName
 from tollgate.cli.routing.chat_body import Described
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -35,15 +35,18 @@ class ReplayedName(Struct, frozen=True, kw_only=True):
     after: str
     changed: str = ""
     """The difference from the source; empty if there is none."""
+    wildcard: str = ""
+    """The wildcard of the source that the name matches, if the source does not state the name."""
 
 
 def replay_names(
     catalog: Catalog, sources: Sequence[SourceName], now_s: float
 ) -> Iterator[ReplayedName]:
-    """Yield the endpoints that serve four requests to each name.
+    """Yield the endpoints that serve four requests to each name of a chat model.
 
     Requests to a name with the same result share an entry. LiteLLM sends each request to a
-    deployment of the name, and to a fallback after an error.
+    deployment of the name, and to a fallback after an error. Names of other kinds of work have one
+    entry, with the endpoints that were imported.
     """
     planner = Planner(catalog)
     requests = {
@@ -52,6 +55,8 @@ def replay_names(
     }
     for source in sources:
         shapes: dict[tuple[str, str], list[str]] = {}
+        if source.kind != "chat":
+            shapes[_imported(source)] = [f"{source.kind} request"]
         for shape, request in requests.items() if source.kind == "chat" else ():
             shapes.setdefault(_judge(planner, source, request, now_s), []).append(shape)
         for (after, changed), names in shapes.items():
@@ -61,7 +66,19 @@ def replay_names(
                 before=_before(source),
                 after=after,
                 changed=changed,
+                wildcard=source.wildcard,
             )
+
+
+def _imported(source: SourceName) -> tuple[str, str]:
+    """Return the endpoints of a name, and the difference from the source."""
+    endpoints = [each.endpoint for each in source.offers if each.endpoint is not None]
+    return ", ".join(dict.fromkeys(endpoints)) or "refused", _left_out(source)
+
+
+def _left_out(source: SourceName) -> str:
+    missing = [each.model for each in source.offers if each.endpoint is None]
+    return f"not imported: {', '.join(missing)}" if missing else ""
 
 
 def _before(source: SourceName) -> str:
@@ -91,7 +108,7 @@ def _judge(
         )
     )
     if survey.plan is None:
-        return "refused", reasons or _refusal(survey)
+        return "refused", reasons or _left_out(source) or _refusal(survey)
     tried = list(dict.fromkeys(each.target.endpoint_id for each in survey.plan.attempts))
     first, then = [it for it in tried if it in own], [it for it in tried if it not in own]
     after = "; then ".join(", ".join(each) for each in (first, then) if each)
@@ -99,9 +116,8 @@ def _judge(
         return after, f"another model serves: {reasons or 'nothing was imported for this name'}"
     if own - set(tried):
         return after, f"some of its deployments do not serve: {reasons}"
-    missing = [each.model for each in source.offers if each.endpoint is None]
-    if missing:
-        return after, f"not imported: {', '.join(missing)}"
+    if missing := _left_out(source):
+        return after, missing
     if request.output_tokens_max is not None:
         limits = [each.target.output_tokens_max or 0 for each in survey.plan.attempts]
         if min(limits) < request.output_tokens_max:

@@ -1,7 +1,7 @@
 """Providers of imported deployments: their addresses, keys and sections."""
 
 import re
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -23,11 +23,35 @@ class ProviderOf(Struct, frozen=True, kw_only=True):
     slug: str
     section: PlainSection
     base: str | None = None
+    alike: str | None = None
+    """The provider of the base file whose API the server has; None if that is not known."""
     notes: tuple[ImportNote, ...] = ()
 
 
-def place_server(deployment: Deployment, prefix: str, address: str) -> ProviderOf:
-    """Return a new provider section for the server address in the config."""
+# The environment variables that LiteLLM reads for a deployment that states no key.
+_USUAL_KEYS: Final = {
+    "azure": "AZURE_API_KEY",
+    "azure_ai": "AZURE_AI_API_KEY",
+    "custom_openai": "OPENAI_API_KEY",
+    "openai": "OPENAI_API_KEY",
+}
+
+
+def is_claude_at(prefix: str, upstream: str) -> bool:
+    """Return True for a Claude model on a cloud that has Anthropic's API for Claude.
+
+    LiteLLM decides by the name, too (litellm 1.110.2, azure_ai and vertex_ai).
+    """
+    return prefix in ("azure_ai", "vertex_ai") and "claude" in upstream.lower()
+
+
+def place_server(
+    deployment: Deployment, prefix: str, address: str, alike: tuple[str, PlainSection] | None
+) -> ProviderOf:
+    """Return a new provider section for the server address in the config.
+
+    `alike` is the provider of the base file whose API Azure has for the model, with its section.
+    """
     try:
         parts = urlsplit(address if "://" in address else f"https://{address}")
     except ValueError as malformed:
@@ -35,21 +59,34 @@ def place_server(deployment: Deployment, prefix: str, address: str) -> ProviderO
     if not parts.hostname:
         raise Unplaced("api_base is missing: write the address of the server")
     path = parts.path.rstrip("/")
-    if prefix in ("azure", "azure_ai"):
+    is_claude = is_claude_at(prefix, deployment.model)
+    if is_claude:
+        path = "/anthropic/v1"
+    elif prefix in ("azure", "azure_ai"):
         path = "/openai/v1"
     elif prefix in ("ollama", "ollama_chat"):
         path = "/v1"
     row: PlainSection = {
-        "codec": "openai_chat",
+        "codec": "anthropic" if is_claude else "openai_chat",
         "transport": "http_sse",
         "base_url": f"{parts.scheme}://{parts.netloc}{path}",
     }
     if parts.scheme == "http":
         row["private"] = True
-    if prefix.startswith("azure"):
+    if is_claude:
+        row["auth"] = "x-api-key"
+    elif prefix.startswith("azure"):
         row["auth"] = "api-key"
-    if variable := deployment.variable("api_key"):
+    if alike and "dialect" in alike[1]:
+        row["dialect"] = alike[1]["dialect"]
+    notes = note_key(deployment, None)
+    usual = _USUAL_KEYS.get(prefix) if deployment.params.get("api_key") is None else None
+    if variable := deployment.variable("api_key") or (usual if alike else None):
         row["key"] = {"env": variable}
+    elif usual:
+        # A key of OpenAI's must not reach another server unseen.
+        text = f"api_key is missing, so LiteLLM sends {usual}: write key: {{ env: ... }} if needed"
+        notes.append(deployment.note(text, is_loss=True))
     try:
         ProviderSection.model_validate(row)
     except ValidationError as refused:
@@ -57,7 +94,7 @@ def place_server(deployment: Deployment, prefix: str, address: str) -> ProviderO
         shown = f"{parts.scheme}://{parts.hostname}{path}"
         raise Unplaced(f"api_base cannot be the address of a provider: {shown}") from refused
     slug = slug_of(f"{prefix}-{parts.hostname.split('.')[0]}")
-    return ProviderOf(slug=slug, section=row, notes=tuple(note_key(deployment, None)))
+    return ProviderOf(slug=slug, section=row, alike=alike[0] if alike else None, notes=tuple(notes))
 
 
 def place_region(slug: str, section: PlainSection, region: object) -> tuple[str, PlainSection]:
@@ -86,7 +123,20 @@ def note_key(deployment: Deployment, variable: str | None) -> list[ImportNote]:
     if not isinstance(literal, str) or deployment.variable("api_key"):
         return []
     where = f"in {variable}" if variable else "as key: { env: ... }"
-    return [deployment.note(f"the key in the config was not copied: set it {where}")]
+    text = f"the key in the config was not copied: set it {where}"
+    return [deployment.note(text, is_loss=variable is None)]
+
+
+def is_foreign(codec: str, upstream: str) -> bool:
+    """Return True if only one of a format and a model is Anthropic's."""
+    return (codec == "anthropic") != ("claude" in upstream.lower())
+
+
+def no_provider(prefix: str) -> str:
+    """Return the reason why a deployment of an unknown provider is left out."""
+    if prefix == "auto_router":
+        return "no model is chosen by the content of a prompt: write a route with `rules`"
+    return f"the base file has no provider {prefix}: add it, see docs/adding-a-provider.md"
 
 
 def slug_of(name: str) -> str:

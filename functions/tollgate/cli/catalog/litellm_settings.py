@@ -31,6 +31,7 @@ _PERIODS: Final = {"24h": "day", "1d": "day", "7d": "week", "30d": "month", "1mo
 _KEPT: Final = frozenset(
     {
         "litellm_settings.drop_params",
+        "litellm_settings.include_cost_in_streaming_usage",
         "litellm_settings.modify_params",
         "litellm_settings.num_retries",
         "litellm_settings.request_timeout",
@@ -54,6 +55,9 @@ _KEPT: Final = frozenset(
 _CALLBACKS: Final = "spans go to a collector by OTLP, and metrics are log lines"
 _DATABASE: Final = "keys and money are in DynamoDB; no other database is needed"
 _SHARED: Final = "cooldowns and limits are shared through DynamoDB"
+_GUARDRAILS: Final = "write them as `guardrails` in routing.yaml: docs/guardrails.md"
+_NO_CODE: Final = "no code is run for models: such tools are refused"
+_SEARCH: Final = "write `server_tools.web_search` in routing.yaml: docs/routing.md#server-tools"
 _ADVICE: Final[Mapping[str, str]] = {
     "environment_variables": "set them where the gateway runs; keys are named in `providers`",
     "general_settings.alerting": "`tollgate webhooks` sends events; alarms are in the template",
@@ -66,13 +70,20 @@ _ADVICE: Final[Mapping[str, str]] = {
     "general_settings.store_model_in_db": "models in LiteLLM's database are not in the config: "
     "`GET /model/info` lists them; add them to `model_list` and import again",
     "general_settings.use_redis_transaction_buffer": _SHARED,
-    "guardrails": "write them as `guardrails` in routing.yaml: docs/guardrails.md",
+    "finetune_settings": "models are not trained through the gateway",
+    "files_settings": "files are stored by the gateway: docs/formats/files.md",
+    "guardrails": _GUARDRAILS,
     "include": "import each included file",
-    "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
+    "litellm_settings.cache": "write `cache` in a route: docs/routing.md#cache",
     "litellm_settings.callbacks": _CALLBACKS,
+    "litellm_settings.code_interpreter_interception_params": _NO_CODE,
     "litellm_settings.failure_callback": _CALLBACKS,
     "litellm_settings.max_budget": "`tollgate workspaces update` sets the budget of a workspace",
     "litellm_settings.success_callback": _CALLBACKS,
+    "litellm_settings.websearch_interception_params": _SEARCH,
+    "mcp_servers": "MCP servers are called by the client, not by the gateway",
+    "policies": _GUARDRAILS,
+    "policy_attachments": _GUARDRAILS,
     "router_settings.enable_tag_filtering": "tags choose no deployment; a route's rules can read "
     "`metadata`",
     "router_settings.model_group_retry_policy": "`retry` of a route",
@@ -81,15 +92,25 @@ _ADVICE: Final[Mapping[str, str]] = {
     "router_settings.redis_port": _SHARED,
     "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order; "
     "a request may sort them by `provider.sort`",
+    "sandbox_tools": _NO_CODE,
+    "search_tools": _SEARCH,
 }
 # Settings whose loss sends requests elsewhere, or takes a right or a limit from callers.
 _LOSSES: Final = frozenset(
     {
+        "finetune_settings",
         "general_settings.pass_through_endpoints",
         "general_settings.store_model_in_db",
         "guardrails",
         "include",
+        "litellm_settings.code_interpreter_interception_params",
+        "litellm_settings.websearch_interception_params",
+        "mcp_servers",
+        "policies",
+        "policy_attachments",
         "router_settings.enable_tag_filtering",
+        "sandbox_tools",
+        "search_tools",
     }
 )
 
@@ -176,8 +197,11 @@ def list_unused(config: LitellmConfig) -> Iterator[ImportNote]:
         if section == "model_list":
             continue
         inside = as_mapping(content)
-        names = [f"{section}.{name}" for name in inside] if section.endswith("settings") else []
-        for name in names or [section]:
-            if name not in _KEPT:
+        stated = {section: content}
+        if section.endswith("settings") and inside:
+            stated = {f"{section}.{name}": value for name, value in inside.items()}
+        for name, value in stated.items():
+            is_off = value is False and name in _ADVICE
+            if name not in _KEPT and not is_off:
                 text = _ADVICE.get(name, "it has no counterpart")
                 yield ImportNote(where=name, text=text, is_loss=name in _LOSSES)

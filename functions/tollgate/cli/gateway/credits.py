@@ -1,5 +1,6 @@
 """`tollgate credits`: the credit of a workspace in a running gateway."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,8 @@ _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
 # Scripts select columns by position, so a new column must be the last.
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
+# A terminal cuts the last columns; the id of a refund already names the generation.
+_ON_SCREEN: Final = ("created_at", "type", "amount", "id", "note", "generation_id", "expires_at")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 _note = click.option("--note", default="", help="Reason, which the ledger shows.")
@@ -104,7 +107,10 @@ def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | No
 def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
     """Refund the cost of a generation, once for each GENERATION."""
     reply = api.post("/credits/refunds", body)
-    _show_entered(reply, style, f"{body['generation_id']} was refunded before; nothing was added.")
+    refunded = body["generation_id"]
+    _show_entered(reply, style, f"{refunded} was refunded before; nothing was added.")
+    if reply["granted"]:
+        click.echo(f"{refunded} was refunded.", err=True)
 
 
 def _show_entered(reply: Any, style: OutputStyle, repeated: str) -> None:
@@ -131,4 +137,5 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
         | {"expires_at": (entry["expires_at"] or "").removesuffix("T00:00:00Z")}
         for entry in found
     ]
-    show(rows, _ENTRIES, style, data=found, shape=_ENTRY_SHAPE)
+    columns = _ON_SCREEN if style == "auto" and sys.stdout.isatty() else _ENTRIES
+    show(rows, columns, style, data=found, shape=_ENTRY_SHAPE)

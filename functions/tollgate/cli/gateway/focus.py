@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from tollgate.cli.tables import as_json, exact
+from tollgate.core.principal import PLAYGROUND, SOURCE_LABEL
 
 _VERSION: Final = "1.2"
 _GATEWAY: Final = "Tollgate"
@@ -63,6 +64,11 @@ def focus_rows(
             yield _charge(workspace_id, day, row["usage"]) | _describe_usage(row)
     for entry in refunds:
         day = datetime.fromisoformat(entry["created_at"]).date()
+        # Old refunds, and earlier releases, do not tell what a refund gives back.
+        refunded = entry.get("refunded") or {}
+        labels = {name: refunded[name] for name in ("team", "member") if refunded.get(name)}
+        if refunded.get("source") == PLAYGROUND:
+            labels[SOURCE_LABEL] = PLAYGROUND
         yield _charge(workspace_id, day, -Decimal(entry["amount"])) | {
             "ChargeCategory": "Adjustment",
             "ChargeDescription": f"Refund of {entry['generation_id']}",
@@ -71,6 +77,7 @@ def focus_rows(
             "ProviderName": _GATEWAY,
             "PublisherName": _GATEWAY,
             "ServiceName": "Refund",
+            **_describe_labels(labels),
         }
 
 
@@ -95,7 +102,6 @@ def _charge(workspace_id: str, day: date, usd: Any) -> dict[str, str]:
 
 
 def _describe_usage(row: Mapping[str, Any]) -> dict[str, str]:
-    team = row["labels"].get("team", "")
     return {
         "ChargeCategory": "Usage",
         "ChargeDescription": f"{row['model']} by {row['key_name'] or row['key_id']}",
@@ -111,10 +117,18 @@ def _describe_usage(row: Mapping[str, Any]) -> dict[str, str]:
         "ResourceName": row["key_name"] or row["key_id"],
         "ResourceType": "API key",
         "ServiceName": row["model"],
+        **_describe_labels(row["labels"]),
+    }
+
+
+def _describe_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the team, and the labels as tags."""
+    team = labels.get("team", "")
+    return {
         "SubAccountId": team,
         "SubAccountName": team,
         "SubAccountType": "Team" if team else "",
-        "Tags": as_json(row["labels"], indent=None),
+        "Tags": as_json(labels, indent=None),
     }
 
 

@@ -52,6 +52,6 @@ def explain_forecast(forecast: Forecast, today: date) -> str:
     amounts = dict.fromkeys((f"${forecast.low:,}", f"${forecast.high:,}"))
     days = " and ".join(str(number) for number in dict.fromkeys(forecast.days))
     return (
-        f"Forecast of {today:%Y-%m}: {' to '.join(amounts)}, if the days left cost the mean of the "
-        f"last {days} closed days."
+        f"Forecast of {today:%Y-%m}: {' to '.join(amounts)}, "
+        f"at the mean of the last {days} closed days."
     )

@@ -104,11 +104,14 @@ class Api(Struct, frozen=True):
         """Yield each page of a list; raise ClickException after 1,000 pages."""
         position: str | None = None
         for number in range(1, _PAGES_MAX + 1):
+            shows_progress = number > 1 and sys.stderr.isatty()
+            if shows_progress:
+                click.echo(f"\r\x1b[K{path}: page {number} …", nl=False, err=True)
             reply = self.get(path, {**query, cursor: position})
+            if shows_progress:
+                # The caller may print next, or read no further page.
+                click.echo("\r\x1b[K", nl=False, err=True)
             position = reply.get("next_cursor")
-            if sys.stderr.isatty() and (position is not None or number > 1):
-                progress = f"{path}: {number} pages read" if position else ""
-                click.echo(f"\r\x1b[K{progress}", nl=False, err=True)
             yield reply
             if position is None:
                 return

@@ -23,7 +23,9 @@ _MOVES: Final = (
 )
 # Fields that are shown even if their value is 0.
 _ALWAYS: Final = ("opening_balance", "usage", "closing_balance")
-_GROUPS: Final = ("team", "member", "model", "provider_name")
+_GROUPS: Final = ("team", "member", "model", "provider_name", "source")
+# The value of most lines, which is not worth a column.
+_USUAL: Final = {"source": "api"}
 _AMOUNTS: Final = ("net", "cost", "refunded")
 _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
 
@@ -58,6 +60,7 @@ def statement(
             pdf.write_bytes(content)
         except OSError as failed:
             raise click.ClickException(f"{pdf} cannot be written: {failed.strerror}.") from failed
+        click.echo(f"{pdf} was written.", err=True)
         return
     if html or style == "csv":
         text = api.text(path, {"month": month, "format": "html" if html else "csv"})
@@ -89,10 +92,11 @@ def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
-    """Return whether the table needs a column, that is, if any line has a value for it, or if there
-    are no lines.
+    """Return whether the table needs a column, that is, if any line has a value that is not the
+    usual one, or if there are no lines.
     """
-    return not found["lines"] or any(line[name] for line in found["lines"])
+    usual = (None, _USUAL.get(name))
+    return not found["lines"] or any(line[name] not in usual for line in found["lines"])
 
 
 def _line(line: Mapping[str, Any]) -> dict[str, str]:

@@ -50,13 +50,16 @@ class Compared(Struct, frozen=True, kw_only=True):
         the tokens.
         """
         if self.invoiced_usd is not None:
-            difference = abs(self.invoiced_usd - self.recorded_usd)
-            return difference > usd and difference * 100 > percent * max(
-                abs(self.invoiced_usd), abs(self.recorded_usd)
-            )
+            return exceeds(self.invoiced_usd, self.recorded_usd, percent, usd)
         invoiced = self.invoiced_tokens or 0
         difference = Decimal(abs(invoiced - self.recorded_tokens))
         return difference * 100 > percent * max(invoiced, self.recorded_tokens)
+
+
+def exceeds(invoiced: Decimal, recorded: Decimal, percent: Decimal, usd: Decimal) -> bool:
+    """Return whether two amounts differ by more than both bounds."""
+    difference = abs(invoiced - recorded)
+    return difference > usd and difference * 100 > percent * max(abs(invoiced), abs(recorded))
 
 
 def compare(

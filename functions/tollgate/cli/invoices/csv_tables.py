@@ -2,7 +2,8 @@
 
 - AWS Cost and Usage Report 2.0: docs.aws.amazon.com/cur/latest/userguide/
   table-dictionary-cur2-line-item.html; usage types as in docs.aws.amazon.com/bedrock/latest/
-  userguide/cost-mgmt-understanding-cur-data.html (2026-11-22).
+  userguide/cost-mgmt-understanding-cur-data.html (2026-11-22); principals as in
+  docs.aws.amazon.com/bedrock/latest/userguide/cost-mgmt-iam-principal-tracking.html (2026-11-28).
 - FOCUS 1.0 to 1.3 (focus.finops.org), which AWS, Google Cloud and Azure export. AWS names usage
   types in `x_UsageType`, from FOCUS 1.2 in `SkuMeter` (docs.aws.amazon.com/cur/latest/userguide/
   table-dictionary-focus-1-2-migrating.html, 2026-11-27).
@@ -40,6 +41,8 @@ class CsvTable(Struct, frozen=True, kw_only=True):
     """The values of columns that distinguish usage from taxes, credits and other services."""
     only_tokens: bool
     """True if only items with `token` in their name are about models."""
+    principal: str | None = None
+    """The column with the ARN of the identity that made the requests, which an export may lack."""
 
     def is_in(self, columns: frozenset[str]) -> bool:
         """Return whether a file with these columns has this table's format."""
@@ -56,6 +59,7 @@ _TABLES: Final = (
         currency="line_item_currency_code",
         usage={"line_item_line_item_type": frozenset({"Usage", "DiscountedUsage"})},
         only_tokens=True,
+        principal="line_item_iam_principal",
     ),
     CsvTable(
         title="FOCUS",
@@ -81,8 +85,17 @@ _TABLES: Final = (
 )
 
 
-def read_csv_table(file: TextIO) -> tuple[str, Iterator[InvoiceLine]]:
-    """Return the kind of a table, and its lines that are about models.
+NO_PRINCIPALS: Final = (
+    "A comparison by team needs AWS's Cost and Usage Report 2.0 with the column "
+    "line_item_iam_principal: include IAM principal data in the export."
+)
+
+
+def read_csv_table(
+    file: TextIO, *, by_principal: bool = False
+) -> tuple[str, Iterator[InvoiceLine]]:
+    """Return the kind of a table, and its lines that are about models or, if `by_principal`, also
+    those with a principal.
 
     Raises InvoiceRefused for a table of another kind.
     """
@@ -91,20 +104,27 @@ def read_csv_table(file: TextIO) -> tuple[str, Iterator[InvoiceLine]]:
     columns = frozenset(rows.fieldnames)
     for table in _TABLES:
         if table.is_in(columns):
-            return table.title, _read(table, rows)
+            if by_principal and table.principal not in columns:
+                raise InvoiceRefused(NO_PRINCIPALS)
+            return table.title, _read(table, rows, by_principal=by_principal)
     known = ", ".join(table.title for table in _TABLES)
     raise InvoiceRefused(f"The columns match no known table. Known tables: {known}.")
 
 
-def _read(table: CsvTable, rows: Iterable[dict[str, str]]) -> Iterator[InvoiceLine]:
+def _read(
+    table: CsvTable, rows: Iterable[dict[str, str]], *, by_principal: bool
+) -> Iterator[InvoiceLine]:
     for row in rows:
+        principal = (row.get(table.principal or "") or "") if by_principal else ""
         name = next((row[column] for column in table.names if row.get(column)), "")
         is_usage = all(row[column] in values for column, values in table.usage.items())
-        if not is_usage or (table.only_tokens and "token" not in name.lower()):
+        is_about_models = not table.only_tokens or "token" in name.lower() or principal
+        if not (is_usage and is_about_models):
             continue
         check_currency(row[table.currency])
         amount = read_amount(row[table.usd], table.usd)
-        yield InvoiceLine(day=_read_day(row[table.day]), name=name, usd=amount)
+        day = _read_day(row[table.day])
+        yield InvoiceLine(day=day, name=name, usd=amount, principal=principal)
 
 
 def _read_day(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import IO, Final, cast
 
 from msgspec import Struct
 
-from tollgate.cli.invoices.csv_tables import read_csv_table
+from tollgate.cli.invoices.csv_tables import NO_PRINCIPALS, read_csv_table
 from tollgate.cli.invoices.json_pages import read_json_page
 from tollgate.cli.invoices.lines import InvoiceLine, InvoiceRefused, sum_lines
 
@@ -25,13 +25,17 @@ class Invoices(Struct, frozen=True):
     kinds: Mapping[Path, str]
 
 
-def read_invoices(paths: Sequence[Path]) -> Invoices:
-    """Read all files; raise InvoiceRefused on errors."""
+def read_invoices(paths: Sequence[Path], *, by_principal: bool = False) -> Invoices:
+    """Read all files; raise InvoiceRefused on errors.
+
+    With `by_principal`, the lines are about all usage with a principal, and the files must have
+    principals.
+    """
     lines: list[InvoiceLine] = []
     kinds: dict[Path, str] = {}
     for path in paths:
         try:
-            kinds[path], found = _read(path, alone=len(paths) == 1)
+            kinds[path], found = _read(path, alone=len(paths) == 1, by_principal=by_principal)
         except InvoiceRefused as refused:
             raise InvoiceRefused(f"{path}: {refused}") from refused
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as wrong:
@@ -40,7 +44,7 @@ def read_invoices(paths: Sequence[Path]) -> Invoices:
     return Invoices(sum_lines(lines), kinds)
 
 
-def _read(path: Path, *, alone: bool) -> tuple[str, list[InvoiceLine]]:
+def _read(path: Path, *, alone: bool, by_principal: bool) -> tuple[str, list[InvoiceLine]]:
     with path.open("rb") as plain:
         packed = plain.read(len(_GZIP)) == _GZIP
         plain.seek(0)
@@ -51,8 +55,10 @@ def _read(path: Path, *, alone: bool) -> tuple[str, list[InvoiceLine]]:
         content.seek(0)
         if first not in (b"{", b"["):
             with TextIOWrapper(content, encoding="utf-8-sig", newline="") as text:
-                kind, lines = read_csv_table(text)
+                kind, lines = read_csv_table(text, by_principal=by_principal)
                 return kind, sum_lines(lines)
+        if by_principal:
+            raise InvoiceRefused(NO_PRINCIPALS)
         document = content.read(_JSON_BYTES_MAX + 1)
     if len(document) > _JSON_BYTES_MAX:
         raise InvoiceRefused(f"A report has at most {_JSON_BYTES_MAX // 1024**2} MB.")

@@ -27,6 +27,8 @@ class InvoiceLine(Struct, frozen=True, kw_only=True):
     usd: Decimal | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    principal: str = ""
+    """The ARN of the AWS identity that was billed; empty if the invoice lacks it."""
 
 
 def read_amount(value: object, what: str) -> Decimal:
@@ -47,10 +49,10 @@ def check_currency(currency: object) -> None:
 
 
 def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
-    """Return one line for each day and name, with sums, sorted."""
-    sums: dict[tuple[str, str], InvoiceLine] = {}
+    """Return one line for each day, name and principal, with sums, sorted."""
+    sums: dict[tuple[str, str, str], InvoiceLine] = {}
     for line in lines:
-        key = (line.day, line.name)
+        key = (line.day, line.name, line.principal)
         total = sums.get(key, InvoiceLine(day=line.day, name=line.name))
         sums[key] = InvoiceLine(
             day=line.day,
@@ -58,6 +60,7 @@ def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
             usd=_plus(total.usd, line.usd),
             input_tokens=_plus(total.input_tokens, line.input_tokens),
             output_tokens=_plus(total.output_tokens, line.output_tokens),
+            principal=line.principal,
         )
     return [sums[key] for key in sorted(sums)]
 

@@ -140,9 +140,17 @@ def _remark(candidate: Any) -> str:
     until = candidate["resting_until"]
     reads = "documents are read for it" if candidate["reads"] else ""
     rests = f"rests until {until}" if until else ""
+    if candidate.get("probes"):
+        rests = "one request probes it after its rest"
     percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
     batched = f"{percent}% of the price in batches" if percent else ""
-    return ", ".join(filter(None, (_key_fault(candidate), reads, rests, batched)))
+    lack = candidate["batch_lack"] if candidate["attempt"] == 1 else None
+    batched = f"in batches {lack}" if lack else batched
+    thin = candidate.get("thin")
+    percent = candidate.get("cached_percent")
+    cached = f"{percent}% of prompts cached" if percent else ""
+    remarks = (_key_fault(candidate), reads, rests, thin, cached, batched)
+    return ", ".join(filter(None, remarks))
 
 
 def _key_fault(candidate: Any) -> str:

@@ -66,6 +66,11 @@ def _replay(replay: TrafficReplay | None) -> _Json:
         ],
         "batched": _flow(replay.batched),
         "shadows": [{"route": route, **_flow(flow)} for route, flow in replay.shadows.items()],
+        "cached_prompt_tokens": {
+            "of": replay.cached.prompt_tokens,
+            "before": replay.cached.before,
+            "after": replay.cached.after,
+        },
         "refused_by_both": replay.refused_by_both,
         "dearest_before": _single(replay.dearest_before),
         "dearest_after": _single(replay.dearest_after),

@@ -119,6 +119,9 @@ def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
         yield _cost_row("dearest request", replay.dearest_before, replay.dearest_after)
     if replay.worst:
         yield _cost_row("worst single request", replay.worst, replay.worst)
+    if replay.cached.gain:
+        cached = replay.cached
+        yield f"| cached prompt tokens of later turns | {cached.before:,} | {cached.after:,} |"
     if replay.batched.requests:
         share = format_percent(replay.batched.requests, replay.requests)
         costs = format_change(replay.batched)

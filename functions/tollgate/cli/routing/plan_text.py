@@ -20,6 +20,7 @@ from tollgate.cli.routing.plan_rows import (
     secret_rows,
 )
 from tollgate.routing.file.problems import render_text
+from tollgate.routing.review.cached_prompts import CachedPrompts
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
@@ -63,6 +64,11 @@ def describe_exactness(replay: TrafficReplay) -> str:
     if replay.unplanned:
         sentences += f" {replay.unplanned:,} records of lost requests could not be replayed."
     return sentences
+
+
+def describe_cached(cached: CachedPrompts) -> str:
+    """Return the change in cached tokens: `12,000 → 30,000 of 64,000 in later turns`."""
+    return f"{cached.before:,} → {cached.after:,} of {cached.prompt_tokens:,} in later turns"
 
 
 def _lines(review: Review) -> Iterator[str]:
@@ -116,6 +122,8 @@ def _figures(replay: TrafficReplay) -> Iterator[str]:
     if replay.moves:
         share = format_percent(replay.moved, replay.requests)
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
+    if replay.cached.gain:
+        yield f"Cached prompt tokens {describe_cached(replay.cached)}"
     if replay.batched.requests:
         share = format_percent(replay.batched.requests, replay.requests)
         yield f"Providers' batches could run {share} of requests: {format_change(replay.batched)}"

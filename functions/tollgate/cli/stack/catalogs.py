@@ -24,9 +24,9 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
 from tollgate.core.routing.canary import Look
 from tollgate.core.routing.publication import Publication, Publications
-from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.compile import compile_routing
+from tollgate.routing.file.load import inspect
 from tollgate.routing.file.permissions import NotPermissible
-from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 from tollgate.web.http.csv_columns import cell_text
@@ -161,11 +161,11 @@ def _find(sha: str, history: Sequence[Publication]) -> str:
 
 def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod, ...]] | None:
     """Return a local file's catalog if its SHA matches, with or without development files."""
-    for dev in (False, True) if file.is_file() else ():
-        try:
-            compiled = compile_catalog(file, dev=dev, variables=Settings().variables)
-        except InvalidRouting:
-            return None
+    if not file.is_file():
+        return None
+    found = inspect(file, dev=True, variables=Settings().variables)
+    for routing in filter(None, (found.production, found.routing)):
+        compiled = compile_routing(routing)
         if compiled.sha.startswith(sha):
             return compiled.sha, compiled.content, ()
     return None

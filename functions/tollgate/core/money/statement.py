@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.errors import RequestError, invalid_request
+from tollgate.core.principal import GenerationSource, generation_source
 from tollgate.core.records.activity import ROWS_READ_MAX
 
 _MONTH: Final = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
@@ -31,12 +32,24 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
     member: str | None = None
     model: str | None = None
     provider: str | None = None
+    source: GenerationSource | None = "api"
 
     @classmethod
-    def of(cls, labels: Mapping[str, str], model: str | None, provider: str | None) -> "UsageGroup":
-        """Return a generation's group, using the labels of its key but not those of its caller."""
+    def of(
+        cls,
+        labels: Mapping[str, str],
+        model: str | None,
+        provider: str | None,
+        *,
+        caller_labels: Mapping[str, str],
+    ) -> "UsageGroup":
+        """Return a generation's group; of the labels of its caller, only the source counts."""
         return cls(
-            team=labels.get("team"), member=labels.get("member"), model=model, provider=provider
+            team=labels.get("team"),
+            member=labels.get("member"),
+            model=model,
+            provider=provider,
+            source=generation_source(caller_labels),
         )
 
 

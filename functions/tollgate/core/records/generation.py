@@ -14,6 +14,7 @@ from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey, CostCeiling
 from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
@@ -237,6 +238,12 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The prompt policies of the gateway, the levels and the key."""
     conversation_hash: str | None = None
     """The hash of the conversation's beginning; None with a session id, or for a short prompt."""
+    probe: str | None = None
+    """The endpoint that the request probed after a cooldown; None if it probed none."""
+    speeds: Mapping[str, Speed] = field(default_factory=dict)
+    """The measured speeds by endpoint, if the request sorts by speed."""
+    explored: str | None = None
+    """The endpoint that came first because its figures were old or few; None if none did."""
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,11 +1,20 @@
 """The status of endpoints: cooldowns after failures, measured speeds, and retirement."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from tollgate.core.clock import DAY_S
+
+# Enough doublings to reach any maximum from a rest of a second.
+_DOUBLINGS_MAX: Final = 10
+# Time after which a probe without a result no longer keeps others away: the default limits for
+# connecting and for the first token.
+PROBE_LASTS_S: Final = 130.0
+# Time after the longest rest from which old failures say nothing about an endpoint.
+FAILURES_LAST_S: Final = 3_600.0
 
 
 class CooldownPolicy(Struct, frozen=True, kw_only=True):
@@ -15,7 +24,18 @@ class CooldownPolicy(Struct, frozen=True, kw_only=True):
     """The number of failures within `within_s` seconds that start a cooldown."""
     within_s: float = 60.0
     rest_s: float = 30.0
-    """The length of a cooldown."""
+    """The length of the first cooldown, which doubles with each probe that fails."""
+    rest_max_s: float = 300.0
+    """The maximum length of a cooldown that failed probes prolong."""
+
+    @property
+    def longest_rest_s(self) -> float:
+        """The maximum length of any cooldown."""
+        return max(self.rest_s, self.rest_max_s)
+
+    def rest_after(self, probes: int) -> float:
+        """Return the length of a cooldown after this number of probes."""
+        return min(self.rest_s * 2.0 ** min(probes, _DOUBLINGS_MAX), self.longest_rest_s)
 
 
 KeyFault: TypeAlias = Literal["absent", "rejected"]
@@ -34,7 +54,7 @@ class KeyNote(Struct, frozen=True):
 
 
 class AnswerTime(Struct, frozen=True, kw_only=True):
-    """The duration of one answer, or the sum of several."""
+    """The duration and tokens of one answer, or the sum of several."""
 
     answers: int = 1
     first_token_ms: int
@@ -42,6 +62,10 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
     """Tokens reported by the provider; 0 for an answer without a count."""
     output_ms: int = 0
     """The time from the request to the last token, counted only for answers with a token count."""
+    prompt_tokens: int = 0
+    """Tokens of the prompt as the provider reported them; 0 for an answer without a count."""
+    cached_tokens: int = 0
+    """Part of `prompt_tokens` that the provider had cached."""
 
     def plus(self, other: "AnswerTime") -> "AnswerTime":
         """Return the sum of two times."""
@@ -50,16 +74,65 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
             first_token_ms=self.first_token_ms + other.first_token_ms,
             output_tokens=self.output_tokens + other.output_tokens,
             output_ms=self.output_ms + other.output_ms,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
         )
 
 
-class Speed(Struct, frozen=True, kw_only=True):
-    """The speed that callers can currently expect of an endpoint."""
+class Speed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The speed and cached prompts that callers can currently expect of an endpoint."""
 
     latency_ms: int
     """Milliseconds from the request to the first token."""
     tokens_per_s: float | None = None
     """Output tokens per second over the whole answer; None if no answer had a count of tokens."""
+    output_tokens: int = 0
+    """Average output tokens of an answer."""
+    cached_share: float | None = None
+    """Share of the prompt tokens that the provider had cached; None if it counted none."""
+    answers: int = 0
+    """Measured answers, of which older ones count less."""
+    since_s: int = 0
+    """Unix second at which the earliest measurement that counts began."""
+
+
+def average_speed(speeds: Sequence[Speed]) -> Speed | None:
+    """Return the average of measurements, weighted by their answers; None if there are none."""
+    if len(speeds) < 2:
+        return speeds[0] if speeds else None
+    counted = [(speed.tokens_per_s, speed.answers) for speed in speeds if speed.tokens_per_s]
+    answers = sum(speed.answers for speed in speeds)
+    return Speed(
+        latency_ms=round(sum(each.latency_ms * each.answers for each in speeds) / max(answers, 1)),
+        tokens_per_s=sum(rate * number for rate, number in counted)
+        / max(sum(number for _, number in counted), 1)
+        if counted
+        else None,
+        answers=answers,
+        since_s=max(speed.since_s for speed in speeds),
+    )
+
+
+class SpeedPolicy(Struct, frozen=True, kw_only=True):
+    """The rule by which measured speeds order the endpoints of a model."""
+
+    prompt_tokens: tuple[int, ...] = (2_000, 16_000)
+    """The estimated sizes of prompts that divide measurements, in rising order."""
+    answers_min: int = 20
+    """The smallest number of answers from which an endpoint is compared."""
+    explore_percent: int = 2
+    """The share of sorted requests that measure an endpoint with old or few answers."""
+
+    def measured_id(self, endpoint_id: str, prompt_tokens: int) -> str:
+        """Return the id under which an endpoint's answers to prompts of this size are measured."""
+        for size in self.prompt_tokens:
+            if prompt_tokens <= size:
+                return f"{endpoint_id} <={size}"
+        return endpoint_id
+
+    def measured_ids(self, endpoint_id: str) -> tuple[str, ...]:
+        """Return the ids of an endpoint's measurements of all sizes."""
+        return (*(f"{endpoint_id} <={size}" for size in self.prompt_tokens), endpoint_id)
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):

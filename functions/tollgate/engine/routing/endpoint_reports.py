@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault, SpeedPolicy
 from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
@@ -27,9 +27,10 @@ _DELIVERY_LIMIT_S: Final = 1.0
 class EndpointReports:
     """The reports of one generation, sent in the background."""
 
-    def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
+    def __init__(self, store: CooldownStore, policy: CooldownPolicy, speeds: SpeedPolicy) -> None:
         self._store = store
         self._policy = policy
+        self._speeds = speeds
         self._reports: dict[asyncio.Task[bool | None], str] = {}
         # The serving endpoint, and the milliseconds until its first token.
         self._serving: tuple[Target, int] | None = None
@@ -41,15 +42,16 @@ class EndpointReports:
             self._send(report, endpoint_id)
 
     def note_first_token(self, target: Target, first_token_ms: int) -> None:
-        """Record the serving endpoint's time to the first token, which shows that its key works."""
+        """Record the serving endpoint's time to the first token, which shows that it works."""
         self._serving = target, first_token_ms
-        if self._store.has_key_note(target.endpoint_id):
-            self._send(self._store.remove_key_note(target.endpoint_id), target.endpoint_id)
+        if self._store.awaits_answer(target.endpoint_id, self._policy):
+            report = self._store.note_recovery(target.endpoint_id, self._policy)
+            self._send(report, target.endpoint_id)
 
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of a complete answer; the store decides when sums are written.
 
-        Output tokens are left out if they say nothing about speed: if the provider did not count
+        Tokens are left out if they say nothing about speed: if the provider did not count
         them, if they are spread over several answers, or if tool runs interrupted them.
         """
         if self._serving is None or record.outcome != "ok" or record.attempts[-1].service_tier:
@@ -64,9 +66,12 @@ class EndpointReports:
             first_token_ms=first_token_ms,
             output_tokens=tokens,
             output_ms=record.attempts[-1].duration_ms if tokens else 0,
+            prompt_tokens=record.usage.input_tokens if counted else 0,
+            cached_tokens=(record.usage.cache_read_input_tokens or 0) if counted else 0,
         )
-        if self._store.add_answer(target.endpoint_id, times):
-            report = self._store.write_speed(target.endpoint_id)
+        measured = self._speeds.measured_id(target.endpoint_id, trace.estimated_input_tokens)
+        if self._store.add_answer(measured, times):
+            report = self._store.write_speed(measured)
             self._send(report, target.endpoint_id)
 
     async def deliver(self, journal: Journal, request_id: str) -> None:

@@ -116,7 +116,7 @@ async def count_tokens(
                 media = RequestMedia(gateway.media, request, gateway.files, computations)
                 if not await compute(partial(media.is_whole_for, attempt.target)):
                     await admit(gateway, principal, request_id)
-                tokens = await _ask(gateway, media, attempt, computations)
+                tokens = await _ask(gateway, principal, media, attempt, computations=computations)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:
@@ -162,7 +162,12 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
 
 
 async def _ask(
-    gateway: Gateway, media: RequestMedia, attempt: Attempt, computations: Computations
+    gateway: Gateway,
+    principal: Principal,
+    media: RequestMedia,
+    attempt: Attempt,
+    *,
+    computations: Computations,
 ) -> int | None:
     """Return the provider's count; None if the provider cannot count. Raises UpstreamError on
     failure.
@@ -170,7 +175,7 @@ async def _ask(
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None
-    provider = gateway.providers.provider(attempt.target.provider)
+    provider = gateway.providers.provider(attempt.target.provider, principal)
     inlined = await media.inline(attempt.target)
     if isinstance(inlined, InputWork):
         return None

@@ -49,14 +49,22 @@ class InnerCalls(Struct, frozen=True, kw_only=True):
         deadline = Deadline.within(self.clock, timeout_s)
         async with asyncio.timeout(timeout_s):
             plan = self.plan(work, principal)
-            return await self._attempt(AttemptCursor(plan), plan, work, deadline)
+            return await self._attempt(
+                AttemptCursor(plan), plan, work, principal=principal, deadline=deadline
+            )
 
     async def _attempt(
-        self, cursor: AttemptCursor, plan: Plan, work: Work, deadline: Deadline
+        self,
+        cursor: AttemptCursor,
+        plan: Plan,
+        work: Work,
+        *,
+        principal: Principal,
+        deadline: Deadline,
     ) -> InnerAnswer:
         while True:
             try:
-                return await self._answer_at(cursor.attempt, plan, work)
+                return await self._answer_at(cursor.attempt, plan, work, principal)
             except UpstreamError as error:
                 decision = cursor.advance(
                     error, remaining_s=deadline.remaining_s(), jitter=self.ids.uniform()
@@ -71,8 +79,10 @@ class InnerCalls(Struct, frozen=True, kw_only=True):
                     case _:
                         assert_never(decision)
 
-    async def _answer_at(self, attempt: Attempt, plan: Plan, work: Work) -> InnerAnswer:
-        provider = self.providers.provider(attempt.target.provider)
+    async def _answer_at(
+        self, attempt: Attempt, plan: Plan, work: Work, principal: Principal
+    ) -> InnerAnswer:
+        provider = self.providers.provider(attempt.target.provider, principal)
         account = RoundAccount(work, plan, int(self.when_s))
         account.serve(attempt, streams=1)
         fold = Fold()

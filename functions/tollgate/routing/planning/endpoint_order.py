@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from tollgate.core.request import RoutingPreferences
 from tollgate.routing.planning.offers import Offer, rank
+from tollgate.routing.planning.planning_request import PlanningRequest
 
 RankedOffer = tuple[Offer, float | None]
 """An offer with its draw."""
@@ -54,14 +54,14 @@ def _at_tier(ranked: RankedOffer, tier: str) -> RankedOffer:
 
 
 def order_by_preference(
-    costed: Sequence[CostedOffer], preferences: RoutingPreferences, preferred: frozenset[str]
+    costed: Sequence[CostedOffer], request: PlanningRequest, preferred: frozenset[str]
 ) -> list[CostedOffer]:
-    """Sort a model's offers by the request's `provider.sort` and `provider.order`.
+    """Sort a model's offers by price if the request or route says so, and by `provider.order`.
 
     Otherwise, the providers in `preferred` come first.
     """
-    ordered = list(costed)
-    if preferences.sort == "price":
+    ordered, preferences = list(costed), request.preferences
+    if request.sort == "price":
         ordered.sort(key=lambda offer: offer[0])
     if preferences.order:
         # Reversed, so that the first position counts if a provider is listed twice.
@@ -69,6 +69,6 @@ def order_by_preference(
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)
         ordered.sort(key=lambda offer: order.get(offer[1].attempt.target.provider, last))
-    elif preferred and not preferences.sort:
+    elif preferred and not request.sort:
         ordered.sort(key=lambda offer: offer[1].attempt.target.provider not in preferred)
     return ordered

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode
-from tollgate.core.request import Need
+from tollgate.core.request import Need, ProviderSort
 from tollgate.providers.ports.base import Guardrail, ProviderRow, Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS
@@ -52,6 +52,8 @@ class Chain(Struct, frozen=True, kw_only=True):
     offers: Mapping[str, tuple[Offer, ...]]
     service_tier: str | None = None
     """Service tier for requests that state none."""
+    sort: ProviderSort | None = None
+    """Order of endpoints for requests that state none."""
     metadata_names: frozenset[str] = frozenset()
     """Names of the metadata that the rules read."""
     numbered: bool = False
@@ -121,6 +123,7 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
         rules=rules,
         next_on=frozenset(ErrorCode(code) for code in route.next_on),
         service_tier=route.service_tier,
+        sort=route.sort,
         numbered=route.rules is not None,
         offers=(offers := _all_offers(catalog, models, route)),
         cacheable_tokens_min=_cacheable(catalog, offers),

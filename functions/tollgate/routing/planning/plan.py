@@ -1,7 +1,6 @@
 """The plan for a request: the endpoints to try, in order."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -10,7 +9,8 @@ from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
 from tollgate.core.prompt_policy import UNSTATED, PromptUse
 from tollgate.core.records.generation import RoutingTrace
-from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, Speed
+from tollgate.core.request import ProviderSort
+from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, SpeedPolicy
 from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
 from tollgate.core.usage import Units
 from tollgate.core.work.pictures import Picture
@@ -114,6 +114,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     """The lowest ceiling of the request's cost; None if there is no ceiling."""
     unmet: tuple[str, ...] = ()
     """Names of preferences and tools that have no effect."""
+    sort: ProviderSort | None = None
+    """Order of the endpoints, if the request or its route states one."""
+    speed_policy: SpeedPolicy = SpeedPolicy()
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
@@ -132,14 +135,26 @@ class Plan(Struct, frozen=True, kw_only=True):
         left = tuple(each for each in self.attempts if each.target.model not in models)
         return replace(self, attempts=left)
 
-    def resting_last(self, resting: Collection[str]) -> "Plan":
+    def probe_candidates(self, resting: Mapping[str, float], now_s: float) -> Iterator[str]:
+        """Yield the endpoints whose probe is due, and that come before all others that do not rest.
+
+        `resting` has the Unix second from which each endpoint in cooldown may be probed.
+        """
+        for name in dict.fromkeys(attempt.target.endpoint_id for attempt in self.attempts):
+            if name not in resting:
+                return
+            if resting[name] <= now_s:
+                yield name
+
+    def resting_last(self, resting: Collection[str], *, probe: str | None = None) -> "Plan":
         """Return the plan with endpoints in cooldown last, because trying one is better than
-        refusing the request.
+        refusing the request. The endpoint that the request probes comes first.
         """
         if not resting:
             return self
-        attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
-        return replace(self, attempts=tuple(attempts))
+        attempts = sorted(self.attempts, key=lambda attempt: _rank_of_rest(attempt, resting, probe))
+        trace = self.trace if probe is None else replace(self.trace, probe=probe)
+        return replace(self, attempts=tuple(attempts), trace=trace)
 
     @property
     def is_compacted_by_provider(self) -> bool:
@@ -150,51 +165,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def speed_sort(self) -> Literal["throughput", "latency"] | None:
-        """The speed requested by `provider.sort`; None for any other order."""
-        preferences = self.trace.preferences
-        if preferences is None or preferences.sort == "price":
-            return None
-        return preferences.sort
-
-    def fastest_first(self, speeds: Mapping[str, Speed]) -> "Plan":
-        """Return the plan with each model's endpoints sorted by measured speed.
-
-        `provider.order` takes precedence. Endpoints without measurements come last, in their
-        previous order. If no endpoint has been measured, the plan reports the preference as unmet.
-        """
-        preferences, measure = self.trace.preferences, self.speed_sort
-        if preferences is None or measure is None:
-            return self
-        models = self.models
-        listed = list(preferences.order)
-
-        def place(attempt: Attempt) -> tuple[int, int, float]:
-            target = attempt.target
-            slug, order = target.provider, len(listed)
-            if slug in listed:
-                order = listed.index(slug)
-            return (
-                models.index(target.model),
-                order,
-                _slowness(speeds.get(target.endpoint_id), measure),
-            )
-
-        attempts = sorted(self.attempts, key=place)
-        decides = any(_slowness(speed, measure) < _UNMEASURED for speed in speeds.values())
-        if not (preferences.fallbacks or preferences.order):
-            attempts = attempts[:1]
-        unmet = () if decides or len(models) == len(self.attempts) else ("provider.sort",)
-        return replace(self, attempts=tuple(attempts), unmet=unmet)
+    def measured_sort(self) -> ProviderSort | None:
+        """The order for which endpoints are measured; None if what providers state decides."""
+        return self.sort if self.sort != "price" or self.trace.kind == "chat" else None
 
 
-_UNMEASURED = float("inf")
-
-
-def _slowness(speed: Speed | None, measure: Literal["throughput", "latency"]) -> float:
-    """Return a sort key that is smaller for faster endpoints."""
-    if speed is None:
-        return _UNMEASURED
-    if measure == "latency":
-        return speed.latency_ms
-    return _UNMEASURED if speed.tokens_per_s is None else -speed.tokens_per_s
+def _rank_of_rest(attempt: Attempt, resting: Collection[str], probe: str | None) -> int:
+    name = attempt.target.endpoint_id
+    return 0 if name == probe else 1 + (name in resting)

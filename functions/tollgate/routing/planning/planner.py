@@ -116,6 +116,7 @@ class Planner:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._chains = Chains(catalog)
+        self._speed_policy = catalog.defaults.speeds.policy
 
     def plan(self, request: PlanningRequest, *, now_s: float) -> Plan:
         """Return the attempts for a request, the best first, at the prices of `now_s`.
@@ -143,8 +144,10 @@ class Planner:
             chains = [self._named_chain(name, request, now_s=now_s) for name in names]
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
-        request = request.under(self.catalog.defaults.prompt_policy)
         first = chains[0]
+        request = request.under(self.catalog.defaults.prompt_policy)
+        if first.chain.sort is not None:
+            request = replace(request, route_sort=first.chain.sort)
         metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
         trace = request.trace(
             route=first.chain.route, rule=first.rule, metadata_names=metadata_names
@@ -212,6 +215,8 @@ class Planner:
             trace=trace,
             tier=tier.limits if tier else None,
             ceiling_nano_usd=ceiling[0] if ceiling else None,
+            sort=request.sort,
+            speed_policy=self._speed_policy,
         )
 
     def _tokens_max(self, usable: Sequence[Candidate], request: PlanningRequest) -> int:
@@ -270,9 +275,7 @@ class Planner:
             (self.cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
             for offer, draw in at_service_tiers(ranked, request.service_tier, chain.service_tier)
         ]
-        for cost, offer, draw in order_by_preference(
-            costed, request.preferences, model.requested.providers
-        ):
+        for cost, offer, draw in order_by_preference(costed, request, model.requested.providers):
             attempt = offer.attempt
             price = attempt.asked_prices.at(now_s, request.input_tokens, request.picture)
             exclusion = (
@@ -366,10 +369,10 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
-    """Exclude all but the first usable candidate, unless `Plan.fastest_first` will do
-    that later.
+    """Exclude all but the first usable candidate, unless `sort_measured` will do that
+    later.
     """
-    if request.preferences.sort in ("throughput", "latency"):
+    if request.sort in ("throughput", "latency"):
         return candidates
     first = next((each for each in candidates if each.exclusion is None), None)
     return [

@@ -17,6 +17,7 @@ from tollgate.core.request import (
     GenerationRequest,
     Modality,
     Need,
+    ProviderSort,
     RoutingPreferences,
 )
 from tollgate.core.service_tiers import plain_tier
@@ -99,6 +100,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """Prompt policies of the gateway, the levels and the key; a request's is a preference."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
+    route_sort: ProviderSort | None = None
+    """Order of endpoints that the route states."""
     only_provider: str | None = None
     """Provider that compacted the conversation, if only it can read the result."""
 
@@ -179,6 +182,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         names = {"model": trace.requested_model, "input_tokens": trace.estimated_input_tokens}
         preferences = trace.preferences or RoutingPreferences()
         return convert({**shared, **names, "preferences": preferences}, cls)
+
+    @property
+    def sort(self) -> ProviderSort | None:
+        """Order of endpoints: the caller's, or else the route's."""
+        return self.preferences.sort or self.route_sort
 
     def under(self, section: PromptPolicySection | None) -> Self:
         """Return the request under a catalog's prompt policy, in place of a recorded one."""

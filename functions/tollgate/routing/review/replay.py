@@ -9,6 +9,12 @@ from msgspec import Struct, field
 from tollgate.core.clock import DAY_S
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.review.cached_prompts import (
+    CachedPrompts,
+    ReplayedTurn,
+    estimate_cached,
+    turn_of,
+)
 from tollgate.routing.review.traffic import RecordedRequest
 from tollgate.routing.review.verdicts import (
     ReplayPlanner,
@@ -93,6 +99,8 @@ class TrafficReplay(Struct):
     shadows: dict[str, Flow] = field(default_factory=dict)
     """Cost of the shadows' answers under each revision, keyed by route. A request counts if either
     revision draws it."""
+    cached: CachedPrompts = CachedPrompts()
+    """Prompt tokens that providers have cached under each revision."""
     refused_by_both: int = 0
     first_endpoints: Counter[str] = field(default_factory=Counter)
     """Number of requests, keyed by the endpoint that is tried first under the base revision."""
@@ -202,6 +210,7 @@ def replay_traffic(
     """Return the outcomes of recorded requests under two catalogs, and the cost on `days`."""
     counted = TrafficReplay(later={day: Flow() for day in days})
     base_planner, head_planner = ReplayPlanner(base), ReplayPlanner(head)
+    turns: list[ReplayedTurn] = []
     for request in requests:
         if not request.trace.requested_model:
             counted.unplanned += 1
@@ -209,6 +218,8 @@ def replay_traffic(
         before = base_planner.predict(request)
         after = before if base.sha == head.sha else head_planner.predict(request)
         counted.note(request, before, after)
+        if request.billed and isinstance(before, WouldServe) and isinstance(after, WouldServe):
+            turns.append(turn_of(request, before, after, base=base, head=head))
         counted.note_shadows(base_planner.shadow_cost(request), head_planner.shadow_cost(request))
         for day, flow in counted.later.items():
             when_s = midnight_s(day) + request.created_s % DAY_S
@@ -216,6 +227,7 @@ def replay_traffic(
             after = head_planner.predict(request, when_s=when_s)
             if isinstance(before, WouldServe) and isinstance(after, WouldServe):
                 flow.add(before.cost_nano_usd, after.cost_nano_usd)
+    counted.cached = estimate_cached(turns)
     return counted
 
 

@@ -5,7 +5,7 @@ the record are estimated, because no price depended on them when it was written.
 """
 
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,13 +17,17 @@ from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.measured_sort import sort_measured
 from tollgate.routing.planning.offers import select_rule
-from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.shadows import is_drawn, without_order
 from tollgate.routing.price import Price, PriceSchedule, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
+
+# Prefix of a generation's id in exported records.
+_ID_PREFIX: Final = "gen-"
 
 
 class WouldServe(Struct, frozen=True):
@@ -102,7 +106,7 @@ class ReplayPlanner:
             return Unknown(unknown)
         if survey.plan is None:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
-        first = survey.plan.attempts[0]
+        first = self._measured(survey.plan, request).attempts[0]
         target, batched = first.target, self._batch_prices(request, first)
         schedule = first.schedule(_billed_tier(request, first))
         if batched is not None and request.service_tier == BATCH_TIER:
@@ -113,6 +117,15 @@ class ReplayPlanner:
             target.upstream_model,
             self._cost(request, schedule, when_s),
             None if batched is None else self._cost(request, batched, when_s),
+        )
+
+    def _measured(self, plan: Plan, request: RecordedRequest) -> Plan:
+        """Return the plan in the order of the speeds that the request found."""
+        return sort_measured(
+            plan,
+            request.trace.speeds,
+            request_id=request.id.removeprefix(_ID_PREFIX),
+            now_s=request.created_s,
         )
 
     def shadow_cost(self, request: RecordedRequest) -> tuple[str, int] | None:
@@ -158,7 +171,7 @@ class ReplayPlanner:
             return None
         if first.target.guardrail or first.service_tier:
             return None
-        if first.batch is None or not first.batch.takes(trace.inputs):
+        if first.batch is None or not first.batch.takes(trace.inputs, trace.capabilities):
             return None
         return first.batch_prices
 

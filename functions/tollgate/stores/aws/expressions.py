@@ -113,18 +113,31 @@ FILE_PARTS_DELETING: Final = ConditionalUpdate(
 FILE_DELETING: Final = ConditionalUpdate(
     "SET going = :now", f"{IF_PRESENT} AND attribute_not_exists(going)"
 )
-COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now, k = :fault", "w > :since")
-COOLDOWN_FIRST: Final = ConditionalUpdate(
-    "SET n = :one, l = :now, w = :now, k = :fault", "attribute_not_exists(w) OR w <= :since"
+# After a rest, failures count on whatever their window, until the endpoint has answered.
+COOLDOWN_ANOTHER: Final = ConditionalUpdate(
+    "SET n = n + :one, l = :now, k = :fault", "w > :since OR (n >= :most AND l > :old)"
 )
+COOLDOWN_FIRST: Final = ConditionalUpdate(
+    "SET n = :one, l = :now, w = :now, k = :fault REMOVE p, r",
+    "attribute_not_exists(w) OR (w <= :since AND (n < :most OR l <= :old))",
+)
+COOLDOWN_PROBE: Final = ConditionalUpdate(
+    "SET p = :now, r = if_not_exists(r, :zero) + :one",
+    "l = :l AND n >= :most AND (attribute_not_exists(p) OR p = :p)",
+)
+COOLDOWN_OVER: Final = ConditionalUpdate("SET n = :zero, k = :fault REMOVE p, r", "l = :l")
 COOLDOWN_KEY_WORKS: Final = ConditionalUpdate("SET k = :fault", "attribute_exists(k)")
 
-_SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, w = :w"
+_SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, i = :i, c = :c, w = :w"
 SPEED_MORE: Final = ConditionalUpdate(
-    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d", "w = :w"
+    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d,"
+    " i = if_not_exists(i, :zero) + :i, c = if_not_exists(c, :zero) + :c",
+    "w = :w OR (n < :few AND w > :old)",
 )
 SPEED_NEXT: Final = ConditionalUpdate(
-    f"SET pw = w, pn = n, pf = f, pt = t, pd = d, {_SPEED_OF_WINDOW}", "w < :w"
+    "SET pw = w, pn = n, pf = f, pt = t, pd = d, pi = if_not_exists(i, :zero),"
+    f" pc = if_not_exists(c, :zero), {_SPEED_OF_WINDOW}",
+    "w < :w AND (n >= :few OR w <= :old)",
 )
 SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")
 

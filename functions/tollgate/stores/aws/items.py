@@ -298,6 +298,8 @@ class CooldownItem(AnyItem):
     COUNT: Final = "n"  # N: number of failures
     LAST: Final = "l"  # N: Unix second of the last failure
     FAULT: Final = "k"  # S: fault of the key in the last failure, or `-` (optional)
+    PROBED: Final = "p"  # N: Unix second at which the last probe began (optional)
+    PROBES: Final = "r"  # N: number of probes since the endpoint last answered (optional)
 
 
 class SpeedItem(AnyItem):
@@ -308,11 +310,15 @@ class SpeedItem(AnyItem):
     LATENCY: Final = "f"  # N: sum of milliseconds to first token
     TOKENS: Final = "t"  # N: sum of output tokens, as far as providers reported them
     DURATION: Final = "d"  # N: sum of milliseconds of the answers with reported tokens
+    PROMPT: Final = "i"  # N: sum of prompt tokens, as far as providers reported them (optional)
+    CACHED: Final = "c"  # N: part of PROMPT that providers had cached (optional)
     BEFORE: Final = "pw"  # N: SINCE of the previous window (optional)
     BEFORE_ANSWERS: Final = "pn"  # N: ANSWERS of the previous window (optional)
     BEFORE_LATENCY: Final = "pf"  # N: LATENCY of the previous window (optional)
     BEFORE_TOKENS: Final = "pt"  # N: TOKENS of the previous window (optional)
     BEFORE_DURATION: Final = "pd"  # N: DURATION of the previous window (optional)
+    BEFORE_PROMPT: Final = "pi"  # N: PROMPT of the previous window (optional)
+    BEFORE_CACHED: Final = "pc"  # N: CACHED of the previous window (optional)
 
 
 class AnswerClaimItem(AnyItem):

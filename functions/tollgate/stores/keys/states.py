@@ -163,7 +163,7 @@ class KeyStates:
                     tokens=take.tokens,
                     rate_limit=held.rate.to_limit(now_us),
                     token_limit=held.token_limit(second, now_s),
-                    warning=find_warning(held, request.warns_from_percent, second),
+                    warning=find_warning(held, request.warns_from_percent, second, request.quotas),
                     quotas=counted,
                 )
         raise StoreUnavailable(

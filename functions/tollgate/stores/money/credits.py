@@ -31,8 +31,7 @@ from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.ports.administration import Workspace
 from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
-from tollgate.stores.rules.account import too_little_to_take
-from tollgate.stores.rules.credit_lots import allot, spread
+from tollgate.stores.rules.credit_lots import allot, spread, too_little_to_take
 
 
 class DynamoCreditStore:

@@ -45,7 +45,7 @@ def read_budget_left(
         if level.limited:
             owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
             states.append(keys.last_states(owner, level.slices))
-    return least_percent_left(states, second)
+    return least_percent_left(states, second, principal.key_quotas)
 
 
 def states_of(request: HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:

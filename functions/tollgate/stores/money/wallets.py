@@ -32,12 +32,12 @@ from tollgate.stores.rules.account import (
     OPEN,
     PAUSED,
     WalletState,
-    insufficient_credits,
     shard_order,
     too_many_holds,
     wallet_step,
     workspace_locked,
 )
+from tollgate.stores.rules.credit_refusals import insufficient_credits
 
 # Maximum number of writes to a shard that other writers keep changing.
 _WRITES_MAX: Final = 6

@@ -219,7 +219,14 @@ class CooldownStore(Protocol):
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Return the endpoints in cooldown, each with the Unix second when the cooldown ends."""
+        """Return the endpoints in cooldown, each with the Unix second from which one request may
+        probe it.
+        """
+
+    async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Return True if the request may try an endpoint of `find_resting` first, which only one
+        request may after each rest.
+        """
 
     async def count_failure(
         self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
@@ -229,11 +236,11 @@ class CooldownStore(Protocol):
         The same write notes the `fault` of the provider's key, or removes an earlier one.
         """
 
-    def has_key_note(self, endpoint_id: str) -> bool:
-        """Return True if this instance wrote or read a fault of the endpoint's key."""
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Return True if this instance wrote or read a fault or a cooldown that an answer ends."""
 
-    async def remove_key_note(self, endpoint_id: str) -> None:
-        """Remove the fault of an endpoint's key, because the endpoint has answered."""
+    async def note_recovery(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """End the endpoint's cooldown and remove its key's fault, because it has answered."""
 
     async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
         """Return the endpoints whose last failure, within a day, was a fault of their key."""

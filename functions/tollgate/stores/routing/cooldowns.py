@@ -1,7 +1,8 @@
 """The cooldowns of endpoints in DynamoDB, shared by all instances.
 
 An endpoint's item counts its failures within one window; readers compute from this count whether
-the endpoint is resting. If the store cannot be reached, no endpoint rests.
+the endpoint is resting. After the rest, one conditional write makes one request the probe, and
+its answer ends the cooldown. If the store cannot be reached, no endpoint rests.
 """
 
 import contextlib
@@ -9,24 +10,33 @@ from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
 from tollgate.core.routing.endpoint_status import (
+    FAILURES_LAST_S,
     FAULT_LASTS_S,
+    PROBE_LASTS_S,
     AnswerTime,
     CooldownPolicy,
     KeyFault,
     KeyNote,
     Speed,
 )
-from tollgate.stores.aws.decoding import read_number, read_optional_text
+from tollgate.stores.aws.decoding import (
+    read_number,
+    read_optional_number,
+    read_optional_text,
+)
 from tollgate.stores.aws.expressions import (
     COOLDOWN_ANOTHER,
     COOLDOWN_FIRST,
     COOLDOWN_KEY_WORKS,
+    COOLDOWN_OVER,
+    COOLDOWN_PROBE,
     ConditionalUpdate,
 )
 from tollgate.stores.aws.items import CooldownItem
@@ -51,26 +61,46 @@ class Failures(Struct, frozen=True):
     """Unix second of the last failure."""
     fault: KeyFault | None = None
     """Fault of the provider's key that caused the last failure."""
+    probed_s: int = 0
+    """Unix second at which the last probe began; 0 without one."""
+    probes: int = 0
+    """Number of probes since the endpoint last answered."""
 
     def add_one(
         self, now_s: float, policy: CooldownPolicy, fault: KeyFault | None = None
     ) -> "Failures":
-        """Return the failures including one more now; after the window, a new count begins."""
-        if self.since_s <= now_s - policy.within_s:
+        """Return the failures including one more now; after the window, a new count begins.
+
+        The window of an endpoint in cooldown does not end before the endpoint has answered.
+        """
+        if self.since_s <= now_s - policy.within_s and not self.rests(now_s, policy):
             return Failures(int(now_s), 1, int(now_s), fault)
-        return Failures(self.since_s, self.count + 1, int(now_s), fault)
+        return replace(self, count=self.count + 1, last_s=int(now_s), fault=fault)
+
+    def rests(self, now_s: float, policy: CooldownPolicy) -> bool:
+        """Return True from the failure that starts a cooldown until the endpoint has answered."""
+        return self.count >= policy.after_failures and self.last_s > _old_s(now_s, policy)
+
+    @property
+    def is_probed(self) -> bool:
+        """True if a probe began after the last failure."""
+        return self.probed_s > self.last_s
+
+    def may_recover(self, now_s: float, policy: CooldownPolicy) -> bool:
+        """Return True if an answer that begins now ends the cooldown."""
+        return self.rests(now_s, policy) and (self.is_probed or now_s >= self.probe_due_s(policy))
+
+    def probe_due_s(self, policy: CooldownPolicy) -> float:
+        """Return the Unix second from which the next probe may begin."""
+        if self.is_probed:
+            return self.probed_s + PROBE_LASTS_S
+        return self.last_s + policy.rest_after(self.probes)
 
     def key_note(self, now_s: float) -> KeyNote | None:
         """Return the fault of the provider's key; None after a day without another failure."""
         if self.fault is None or self.last_s <= now_s - FAULT_LASTS_S:
             return None
         return KeyNote(self.fault, self.last_s)
-
-    def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """Return the Unix second until which the endpoint rests; None if it is not resting."""
-        if self.count < policy.after_failures:
-            return None
-        return self.last_s + policy.rest_s
 
 
 class _Read(Struct, frozen=True):
@@ -92,21 +122,55 @@ class DynamoCooldownStore:
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Return the resting endpoints, using reads from the last five seconds."""
+        """Return the endpoints in cooldown, using reads from the last five seconds."""
         failures = await self._find(endpoint_ids)
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
-    def has_key_note(self, endpoint_id: str) -> bool:
-        """Return True if the last write or read of this instance had a fault of the key."""
-        read = self._cache.get(endpoint_id)
-        return read is not None and read.failures is not None and read.failures.fault is not None
+    async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Return True for one request of all instances, and while the store cannot be reached."""
+        failures, now_s = self._known(endpoint_id), self._clock.now_s()
+        if failures is None or not failures.rests(now_s, policy):
+            return True
+        if now_s < failures.probe_due_s(policy):
+            return False
+        values: Item = {
+            ":now": number(int(now_s)),
+            ":l": number(failures.last_s),
+            ":p": number(failures.probed_s),
+            ":most": number(policy.after_failures),
+            ":zero": number(0),
+            ":one": number(1),
+        }
+        try:
+            item = await self._update(endpoint_id, COOLDOWN_PROBE, values)
+        except ConditionFailed:
+            # Another request is the probe, or its result is known.
+            self._cache.pop(endpoint_id, None)
+            return False
+        except StoreUnavailable:
+            return True
+        self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), _read_failures(item))
+        return True
 
-    async def remove_key_note(self, endpoint_id: str) -> None:
-        """Remove the fault of an endpoint's key, unless the store cannot be reached."""
-        values: Item = {":fault": string(_NO_FAULT)}
-        write = COOLDOWN_KEY_WORKS.build(self._table, cooldown_key(endpoint_id), values)
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Return True for a fault of the key or an ended rest in this instance's last read."""
+        failures = self._known(endpoint_id)
+        return failures is not None and (
+            failures.fault is not None or failures.may_recover(self._clock.now_s(), policy)
+        )
+
+    async def note_recovery(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """End an endpoint's cooldown and remove its key's fault, unless the store cannot be
+        reached or the endpoint has failed again.
+        """
+        failures, values = self._known(endpoint_id), {":fault": string(_NO_FAULT)}
+        write = COOLDOWN_KEY_WORKS
+        if failures is not None and failures.may_recover(self._clock.now_s(), policy):
+            write = COOLDOWN_OVER
+            values |= {":zero": number(0), ":l": number(failures.last_s)}
+        request = write.build(self._table, cooldown_key(endpoint_id), values)
         with contextlib.suppress(ConditionFailed, StoreUnavailable):
-            await self._client.call("UpdateItem", write, attempts_max=1)
+            await self._client.call("UpdateItem", request, attempts_max=1)
         self._cache.pop(endpoint_id, None)
 
     async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
@@ -126,6 +190,8 @@ class DynamoCooldownStore:
             ":fault": string(fault or _NO_FAULT),
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
+            ":most": number(policy.after_failures),
+            ":old": number(int(_old_s(now_s, policy))),
         }
         # The third attempt succeeds if another instance has just begun a window.
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
@@ -152,6 +218,10 @@ class DynamoCooldownStore:
         """Return the speeds of the measured endpoints."""
         return await self._speeds.find(endpoint_ids)
 
+    def _known(self, endpoint_id: str) -> Failures | None:
+        read = self._cache.get(endpoint_id)
+        return None if read is None else read.failures
+
     def _is_fresh(self, endpoint_id: str) -> bool:
         read = self._cache.get(endpoint_id)
         return read is not None and self._clock.monotonic_s() < read.at_s + _READ_FOR_S
@@ -160,7 +230,8 @@ class DynamoCooldownStore:
         unread = [endpoint_id for endpoint_id in endpoint_ids if not self._is_fresh(endpoint_id)]
         if unread:
             await self._read(unread)
-        return {endpoint_id: self._cache[endpoint_id].failures for endpoint_id in endpoint_ids}
+        # Another request may have removed an entry in the meantime.
+        return {endpoint_id: self._known(endpoint_id) for endpoint_id in endpoint_ids}
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
         sent_s = self._clock.monotonic_s()
@@ -180,9 +251,12 @@ class DynamoCooldownStore:
 def select_resting(
     failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
 ) -> dict[str, float]:
-    """Return the endpoints that rest now, with the Unix second at which each rest ends."""
-    untils = {name: counted.rests_until_s(policy) for name, counted in failures.items() if counted}
-    return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
+    """Return the endpoints in cooldown, with the Unix second from which each may be probed."""
+    return {
+        name: counted.probe_due_s(policy)
+        for name, counted in failures.items()
+        if counted and counted.rests(now_s, policy)
+    }
 
 
 def select_key_notes(
@@ -193,10 +267,17 @@ def select_key_notes(
     return {name: note for name, note in notes.items() if note}
 
 
+def _old_s(now_s: float, policy: CooldownPolicy) -> float:
+    """Return the Unix second of the latest failure that no longer says anything."""
+    return now_s - policy.longest_rest_s - FAILURES_LAST_S
+
+
 def _read_failures(item: Item) -> Failures:
     return Failures(
         since_s=read_number(item, CooldownItem.SINCE),
         count=read_number(item, CooldownItem.COUNT),
         last_s=read_number(item, CooldownItem.LAST),
         fault=_FAULTS.get(read_optional_text(item, CooldownItem.FAULT) or _NO_FAULT),
+        probed_s=read_optional_number(item, CooldownItem.PROBED) or 0,
+        probes=read_optional_number(item, CooldownItem.PROBES) or 0,
     )

@@ -1,8 +1,8 @@
 """The speeds of endpoints in DynamoDB, shared by all instances.
 
 Each instance adds up the times of its answers, and regularly adds these sums to the endpoint's
-item. The item has two windows of half an hour. The earlier window loses weight as the current one
-fills up.
+item. The item has two windows, each of at least half an hour and 20 answers. The earlier window
+loses weight as the current one fills up.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
+# A window with fewer answers stays open, so an endpoint that serves little keeps its figures.
+WINDOW_ANSWERS_MIN: Final = 20
 # Time without an answer after which an endpoint's speed counts as unknown.
 SPEED_LASTS_S: Final = DAY_S
 # Minimum time between an instance's writes for one endpoint.
@@ -46,7 +48,8 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
     def add(self, times: AnswerTime, now_s: float) -> "MeasuredWindows":
         """Return the windows after adding answers, which may begin a new window."""
         since_s = window_of(now_s)
-        if since_s == self.since_s:
+        is_open = self.times.answers < WINDOW_ANSWERS_MIN and self.since_s > since_s - SPEED_LASTS_S
+        if since_s == self.since_s or is_open:
             return replace(self, times=self.times.plus(times))
         return MeasuredWindows(
             since_s=since_s, times=times, before_s=self.since_s, before=self.times
@@ -56,18 +59,28 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
         """Return the current speed; None if the last answer is too old."""
         if now_s >= self.since_s + WINDOW_S + SPEED_LASTS_S:
             return None
-        parts = [(1.0, self.times)]
-        if self.before is not None and self.before_s == self.since_s - WINDOW_S:
-            weight_before = 1 - (now_s - self.since_s) / WINDOW_S
+        parts, since_s = [(1.0, self.times)], self.since_s
+        if self.before is not None and self.before_s > now_s - SPEED_LASTS_S:
+            weight_before = 1 - min(
+                (now_s - self.since_s) / WINDOW_S, self.times.answers / WINDOW_ANSWERS_MIN
+            )
             if weight_before > 0:
                 parts.append((weight_before, self.before))
+                since_s = self.before_s
         answers = sum(weight * times.answers for weight, times in parts)
+        prompts = sum(weight * times.prompt_tokens for weight, times in parts)
+        cached = sum(weight * times.cached_tokens for weight, times in parts)
         tokens = sum(weight * times.output_tokens for weight, times in parts)
         output_ms = sum(weight * times.output_ms for weight, times in parts)
         latency_ms = sum(weight * times.first_token_ms for weight, times in parts) / answers
         return Speed(
             latency_ms=round(latency_ms),
             tokens_per_s=tokens * 1000 / output_ms if tokens and output_ms else None,
+            output_tokens=round(tokens / answers),
+            # A provider may count more cached tokens than its prompts have.
+            cached_share=min(round(cached / prompts, 3), 1.0) if prompts else None,
+            answers=round(answers),
+            since_s=since_s,
         )
 
 
@@ -101,16 +114,25 @@ class DynamoSpeeds:
         if times is None:
             return
         self._written_s[endpoint_id] = self._clock.monotonic_s()
+        window_s = window_of(self._clock.now_s())
         values = {
-            ":w": number(window_of(self._clock.now_s())),
+            ":w": number(window_s),
             ":n": number(times.answers),
             ":f": number(times.first_token_ms),
             ":t": number(times.output_tokens),
             ":d": number(times.output_ms),
+            ":i": number(times.prompt_tokens),
+            ":c": number(times.cached_tokens),
+        }
+        bounds = {
+            ":zero": number(0),
+            ":few": number(WINDOW_ANSWERS_MIN),
+            ":old": number(window_s - SPEED_LASTS_S),
         }
         # The fourth attempt succeeds if another instance has just begun a window.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
-            request = write.build(self._table, speed_key(endpoint_id), values)
+            given = values if write is SPEED_FIRST else values | bounds
+            request = write.build(self._table, speed_key(endpoint_id), given)
             try:
                 await self._client.call("UpdateItem", request, attempts_max=1)
             except ConditionFailed:
@@ -182,6 +204,8 @@ def _read_windows(item: Item) -> MeasuredWindows:
             first_token_ms=read_number(item, SpeedItem.LATENCY),
             output_tokens=read_number(item, SpeedItem.TOKENS),
             output_ms=read_number(item, SpeedItem.DURATION),
+            prompt_tokens=read_optional_number(item, SpeedItem.PROMPT) or 0,
+            cached_tokens=read_optional_number(item, SpeedItem.CACHED) or 0,
         ),
         before_s=before_s or 0,
         before=None
@@ -191,5 +215,7 @@ def _read_windows(item: Item) -> MeasuredWindows:
             first_token_ms=read_number(item, SpeedItem.BEFORE_LATENCY),
             output_tokens=read_number(item, SpeedItem.BEFORE_TOKENS),
             output_ms=read_number(item, SpeedItem.BEFORE_DURATION),
+            prompt_tokens=read_optional_number(item, SpeedItem.BEFORE_PROMPT) or 0,
+            cached_tokens=read_optional_number(item, SpeedItem.BEFORE_CACHED) or 0,
         ),
     )

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import approximate_duration
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, Period, RateLimit, ReachedLimit, TierLimits
 from tollgate.core.money.amounts import usd_text
@@ -273,11 +273,14 @@ def _usable_key_step(
 ) -> KeyHoldAttempt | GatewayError:
     if state.rate.full_us > now_us and state.rate.ready_us > now_us:
         rate, ready_s = state.rate.requests_per_minute, state.rate.ready_us / _US_PER_S
-        return _too_fast(
+        refusal = _too_fast(
             f"{owner.subject} allows {rate} requests per minute.",
             owner.reach("requests", rate, resets_s=ready_s),
             retry_after_s=ready_s - now_us / _US_PER_S,
         )
+        # Another slice of a level may still have a place, so only a key's own rate is decisive.
+        refusal.is_general = owner.level == "key"
+        return refusal
     if state.holds >= state.concurrency:
         return _too_fast(
             f"{owner.subject} allows {state.concurrency} requests at a time.",
@@ -296,8 +299,10 @@ def _usable_key_step(
     remaining = state.remaining_nano_usd(second)
     tightest = min(PERIODS, key=lambda period: remaining[period])
     if remaining[tightest] < (amount_nano_usd if covered else min(1, amount_nano_usd)):
-        limit = state.limits_nano_usd[tightest]
-        return limit_reached(owner, tightest, limit, second, remaining=remaining[tightest])
+        limit, left = state.limits_nano_usd[tightest], remaining[tightest]
+        exhausted = limit_reached(owner, tightest, limit, second, remaining=left)
+        exhausted.is_general = owner.level == "key" and left < 1
+        return exhausted
     return KeyHoldAttempt(
         amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
         form=state.rate.form(now_us),
@@ -334,15 +339,17 @@ def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
     """Return the refusal for a workspace that is locked, or `paused` because its budget is
     spent.
     """
-    if not paused:
-        return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
-    _, _, month, _ = PERIODS
-    refusal = AccessError(
-        ErrorCode.WORKSPACE_LOCKED,
-        "This workspace is paused: it has spent its budget for this month. It resumes in the next "
-        "UTC month, or when the operator raises the budget.",
-    )
-    refusal.resets_s = period_ends_s(month, created_s(hold_id))
+    message = "This workspace is locked."
+    if paused:
+        message = (
+            "This workspace is paused: it has spent its budget for this month. It resumes in the "
+            "next UTC month, or when the operator raises the budget."
+        )
+    refusal = AccessError(ErrorCode.WORKSPACE_LOCKED, message)
+    refusal.is_general = True
+    if paused:
+        _, _, month, _ = PERIODS
+        refusal.resets_s = period_ends_s(month, created_s(hold_id))
     return refusal
 
 
@@ -352,26 +359,6 @@ def too_many_holds() -> AccessError:
         ErrorCode.RATE_LIMIT_EXCEEDED,
         "This workspace has too many requests in flight.",
         retry_after_s=_SLOT_FREE_S,
-    )
-
-
-def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> LedgerError:
-    """Return the refusal for a workspace with too little credit on all shards."""
-    return LedgerError(
-        ErrorCode.INSUFFICIENT_CREDITS,
-        f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
-        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits add`, "
-        "book a payment with `tollgate credits pay`, or ask the operator of this gateway.",
-    )
-
-
-def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
-    """Return the refusal of an adjustment that would take back money that is spent or held."""
-    return RequestError(
-        ErrorCode.INVALID_REQUEST,
-        f"Only ${usd_text(max(0, available_nano_usd))} of the credit can be taken back, not "
-        f"${usd_text(amount_nano_usd)}.",
-        param="amount",
     )
 
 

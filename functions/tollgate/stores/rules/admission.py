@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.core.errors import ErrorCode, GatewayError, LedgerError
+from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.stores.rules.account import (
@@ -16,6 +16,7 @@ from tollgate.stores.rules.account import (
     too_many_holds,
     workspace_locked,
 )
+from tollgate.stores.rules.credit_refusals import no_credit
 
 
 class WaitingRequests:
@@ -69,7 +70,12 @@ def refuse_by_state(
             rate = rate.take(rate.form(now_us), now_us)
         state = replace(state, rate=rate, holds=state.holds + waiting)
     step = key_step(state, owner, request_id, _LEAST, now_us=now_us, tokens=_LEAST)
-    return step if isinstance(step, GatewayError) else None
+    if not isinstance(step, GatewayError):
+        return None
+    if waiting:
+        # The requests that wait have been admitted, so this refusal does not apply to them.
+        step.is_general = False
+    return step
 
 
 def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayError | None:
@@ -86,12 +92,3 @@ def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayE
             return None
         any_full = True
     return too_many_holds() if any_full else no_credit()
-
-
-def no_credit() -> LedgerError:
-    """Return the error for a workspace without available credit."""
-    return LedgerError(
-        ErrorCode.INSUFFICIENT_CREDITS,
-        "The workspace has no credit available. Add credit with `tollgate credits add`, book a "
-        "payment with `tollgate credits pay`, or ask the operator of this gateway.",
-    )

@@ -1,17 +1,26 @@
 """The remaining share of limits in USD, computed from the states that earlier holds returned."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from tollgate.core.quotas import Quota
 from tollgate.stores.rules.account import UNLIMITED, KeyState
 from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.quotas import used_percents
 
 
-def least_percent_left(states: Iterable[Sequence[KeyState]], second: int) -> int | None:
+def least_percent_left(
+    states: Iterable[Sequence[KeyState]], second: int, quotas: Collection[Quota] = ()
+) -> int | None:
     """Return the smallest remaining share of any limit, in percent, rounded down.
 
-    Each element has the slices of one key, member or team. Return None if no element has a limit.
+    Each element of `states` has the slices of one key, member or team, the key first; `quotas` are
+    the key's. Return None if nothing has a limit.
     """
-    return min((percent for slices in states for percent in _shares(slices, second)), default=None)
+    key, *levels = states
+    shares = [percent for slices in (key, *levels) for percent in _shares(slices, second)]
+    for state in key:
+        shares += [max(0, 100 - used) for _, used in used_percents(state.counters, quotas, second)]
+    return min(shares, default=None)
 
 
 def _shares(slices: Sequence[KeyState], second: int) -> Iterable[int]:

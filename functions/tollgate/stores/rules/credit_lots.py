@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import created_s
+from tollgate.core.money.amounts import usd_text
 
 # Maximum number of lots in a workspace; the item with all lots stays below 16 KB.
 LOTS_MAX: Final = 100
@@ -136,3 +137,13 @@ def _pay(lots: Sequence[Lot], amount_nano_usd: int) -> tuple[Lot, ...]:
         amount_nano_usd -= part
         paid.append(replace(lot, left_nano_usd=lot.left_nano_usd - part))
     return tuple(paid)
+
+
+def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
+    """Return the refusal of an adjustment that would take back money that is spent or held."""
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"Only ${usd_text(max(0, available_nano_usd))} of the credit can be taken back, not "
+        f"${usd_text(amount_nano_usd)}.",
+        param="amount",
+    )

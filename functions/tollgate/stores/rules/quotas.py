@@ -4,7 +4,7 @@ Unlike the buckets of other limits, a counter states what is used (spent and hel
 limit changes no counter. The limits come with the caller's key and are not stored in the state.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -188,6 +188,16 @@ def parse_counter(name: str) -> Counter:
     window, _, models = name.removeprefix(COUNTER_PREFIX).partition("@")
     unit, per, begins_s = window.split("/")
     return Counter(Quota.named(unit, per, models or None), int(begins_s))
+
+
+def used_percents(
+    counters: Mapping[str, int], quotas: Iterable[Quota], second: int
+) -> Iterator[tuple[Quota, int]]:
+    """Yield each quota in USD with the used part of its limit in percent, rounded down."""
+    for quota in quotas:
+        if quota.unit == "usd" and quota.limit > 0:
+            used = counters.get(counter_name(quota, second), 0)
+            yield quota, 100 * used // quota.limit
 
 
 def stale_counters(names: Iterable[str], second: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from tollgate.stores.ports.credit import CreditEntry
 LINES_MAX: Final = 4_000
 # Parts of a line's group. While there are too many lines, lines that differ only in the next of
 # these parts are merged.
-_SUMMED: Final = ("member", "provider", "team")
+_SUMMED: Final = ("member", "provider", "team", "source")
 _LENT: Final = "credit_line"
 
 
@@ -31,7 +31,7 @@ def sum_by_group(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
     """Merge the activity rows that become one line of a statement."""
     sums: dict[UsageGroup, ActivityRow] = {}
     for row in rows:
-        group = UsageGroup.of(row.labels, row.model, row.provider)
+        group = _group_of(row)
         sum_so_far = sums.get(group)
         sums[group] = (
             row
@@ -78,7 +78,7 @@ def make_statement(
         _add(
             lines,
             StatementLine(
-                group=UsageGroup.of(row.labels, row.model, row.provider),
+                group=_group_of(row),
                 requests=row.requests,
                 failed=row.failed,
                 input_tokens=row.usage.input_tokens,
@@ -107,6 +107,10 @@ def make_statement(
     )
 
 
+def _group_of(row: ActivityRow) -> UsageGroup:
+    return UsageGroup.of(row.labels, row.model, row.provider, caller_labels=row.caller_labels)
+
+
 def _add(lines: dict[UsageGroup, StatementLine], line: StatementLine) -> None:
     sum_so_far = lines.get(line.group)
     lines[line.group] = line if sum_so_far is None else sum_so_far.plus(line, line.group)
@@ -129,5 +133,5 @@ def _fit(lines: Sequence[StatementLine]) -> tuple[tuple[str, ...], Sequence[Stat
 
 def _dearest_first(line: StatementLine) -> tuple[int, tuple[str, ...]]:
     group = line.group
-    names = (group.team, group.member, group.model, group.provider)
+    names = (group.team, group.member, group.model, group.provider, group.source)
     return -line.net_nano_usd, tuple(name or "" for name in names)

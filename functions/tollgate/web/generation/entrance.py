@@ -28,6 +28,7 @@ from tollgate.ingress.formats import COMPACT, IngressFormat
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory, SealKeys
 from tollgate.web.access import METERED, authenticate, note_refusal
+from tollgate.web.generation.idempotency import IDEMPOTENCY_KEY
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import refuse_method
 from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
@@ -104,8 +105,12 @@ class Entrance:
         self.responses = responses
         self._seals = seals
 
-    async def enter(self, scope: Scope, receive: Receive) -> Entered:
-        """Begin the trace, authenticate, and then read the body."""
+    async def enter(self, scope: Scope, receive: Receive, *, holds: bool = True) -> Entered:
+        """Begin the trace, authenticate, and then read the body.
+
+        `holds` is False for requests that hold no money. A replay by Idempotency-Key holds none
+        either, so recent refusals do not apply to requests with that header.
+        """
         # The headers are decoded once, because every look-up in Starlette's `Headers` searches all
         # of them.
         headers = {
@@ -128,6 +133,8 @@ class Entrance:
         if principal.kept_address is not None:
             await keys.note_address(principal, source_of(scope))
         gateway = await self.gateways.for_key(principal.key_id)
+        if holds and IDEMPOTENCY_KEY not in headers:
+            gateway.refusals.check(principal.key_id, gateway.clock)
         request_id = request_id_of(scope)
         admitting = partial(admit, gateway, principal, request_id)
         try:
@@ -135,6 +142,7 @@ class Entrance:
                 receive,
                 self.limits.body_bytes_max,
                 coding=headers.get("content-encoding"),
+                announced_bytes=headers.get("content-length"),
                 free_bytes=LARGE_BYTES,
                 admit=admitting,
             )

@@ -15,7 +15,7 @@ from tollgate.ingress.base import Ingress
 
 _log = logging.getLogger(__name__)
 
-_HEADER: Final = "idempotency-key"
+IDEMPOTENCY_KEY: Final = "idempotency-key"
 _LENGTH_MAX: Final = 255
 
 
@@ -25,7 +25,7 @@ def claim_of(headers: Mapping[str, str], call: Call, *, path: str, body: bytes) 
     The claim includes the API key, so two API keys may use the same header value. Raises
     RequestError if the value is empty, too long or not printable ASCII.
     """
-    key = headers.get(_HEADER)
+    key = headers.get(IDEMPOTENCY_KEY)
     if key is None:
         return None
     if not (0 < len(key) <= _LENGTH_MAX and key.isascii() and key.isprintable()):

@@ -46,7 +46,7 @@ class CountEndpoint(FormatEndpoint):
             await self._send(reply, counted, named)
 
     async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
-        entered = await self._entrance.enter(scope, receive)
+        entered = await self._entrance.enter(scope, receive, holds=False)
         try:
             stored = await self._entrance.parse_read(entered, self._format)
             if stored is None:

@@ -88,18 +88,22 @@ async def read_body(
     bytes_max: int,
     *,
     coding: str | None = None,
+    announced_bytes: str | None = None,
     free_bytes: int | None = None,
     admit: Callable[[], Awaitable[None]] | None = None,
 ) -> bytes:
     """Return the whole request body; await `admit` once before more than `free_bytes` are read.
 
-    `coding` is the value of Content-Encoding. Both limits apply to the received body as well as to
-    its decoded content. Raises RequestError as soon as the body exceeds `bytes_max` or cannot be
-    decoded, and ClientGone if the client disconnects.
+    `coding` is the value of Content-Encoding, and `announced_bytes` that of Content-Length. Both
+    limits apply to the announced and the received body as well as to its decoded content. Raises
+    RequestError as soon as the body exceeds `bytes_max` or cannot be decoded, and ClientGone if the
+    client disconnects.
     """
     body = _Body(bytes_max, free_bytes, admit)
     decoder = None if coding in (None, "", "identity") else BodyDecoder(coding)
     received = 0
+    if announced_bytes is not None and announced_bytes.isdecimal():
+        await body.check(int(announced_bytes))
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from msgspec import Struct
 
-from tollgate.core.routing.endpoint_status import KeyFault, KeyNote, Speed
+from tollgate.core.routing.endpoint_status import KeyFault, KeyNote, Speed, average_speed
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.web.services import Services
@@ -26,8 +26,10 @@ class KeyFields(TypedDict):
 class EndpointStatus(Struct, frozen=True, kw_only=True):
     """The status of some endpoints, by their ids."""
 
+    read_s: float = 0.0
+    """Unix second of the read."""
     resting: Mapping[str, float] = {}
-    """Unix second at which each cooldown ends."""
+    """Endpoints in cooldown, with the Unix second from which one request may probe each."""
     speeds: Mapping[str, Speed] = {}
     keys: Mapping[str, KeyNote] = {}
     """Faults of keys that requests found."""
@@ -35,6 +37,8 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
     """For providers, whether this process has their key; empty in functions that call no
     providers.
     """
+    batch_lacks: Mapping[str, str] = {}
+    """For providers, what this deployment lacks for their batches."""
 
     def is_ready(self, target: Target) -> bool:
         """Return False for an endpoint in cooldown, or whose key has a fault."""
@@ -51,19 +55,48 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
 
 
 async def find_status(
-    services: Services, catalog: Catalog, targets: Collection[Target]
+    services: Services,
+    catalog: Catalog,
+    targets: Collection[Target],
+    *,
+    prompt_tokens: int | None = None,
 ) -> EndpointStatus:
-    """Return the status of endpoints, which all instances share."""
+    """Return the status of endpoints, which all instances share.
+
+    The speeds are those for prompts of this size, or averages over all sizes.
+    """
     ids = {target.endpoint_id for target in targets}
     rows = {target.provider: catalog.providers[target.provider] for target in targets}
+    policy = catalog.defaults.speeds.policy
+    measured = {
+        name: policy.measured_ids(name)
+        if prompt_tokens is None
+        else (policy.measured_id(name, prompt_tokens),)
+        for name in ids
+    }
     resting, speeds = await asyncio.gather(
         services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
-        services.cooldowns.find_speeds(ids),
+        services.cooldowns.find_speeds({each for names in measured.values() for each in names}),
     )
+    averages = {
+        name: average_speed([speeds[each] for each in names if each in speeds])
+        for name, names in measured.items()
+    }
     # Faults of keys need no further read, because they are in the same items as cooldowns.
     keys = await services.cooldowns.find_key_notes(ids)
     usable: dict[str, bool] = {}
     if services.find_missing_key is not None:
         places = await asyncio.gather(*map(services.find_missing_key, rows.values()))
         usable = {slug: place is None for slug, place in zip(rows, places, strict=True)}
-    return EndpointStatus(resting=resting, speeds=speeds, keys=keys, usable=usable)
+    return EndpointStatus(
+        read_s=services.clock.now_s(),
+        resting=resting,
+        speeds={name: speed for name, speed in averages.items() if speed},
+        keys=keys,
+        usable=usable,
+        batch_lacks={
+            slug: lack
+            for slug, row in rows.items()
+            if row.batch and (lack := row.batch.find_lack(row.region, services.job_region))
+        },
+    )

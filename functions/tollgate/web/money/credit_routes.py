@@ -12,7 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError, invalid_request, not_f
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd, usd, usd_text
 from tollgate.core.money.statement import UsageGroup
-from tollgate.core.principal import Principal
+from tollgate.core.principal import GenerationSource, Principal
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.credit import (
     ENTRIES_PAGE_MAX,
@@ -69,6 +69,27 @@ class RefundBody(Body):
     note: Annotated[str, Field(max_length=200)] = ""
 
 
+class RefundedUsage(BaseModel):
+    """The usage that a refund gives back."""
+
+    team: str | None
+    member: str | None
+    model: str | None
+    provider_name: str | None
+    source: GenerationSource | None
+
+    @classmethod
+    def of(cls, group: UsageGroup) -> "RefundedUsage":
+        """Build the object from the group of a refund."""
+        return cls(
+            team=group.team,
+            member=group.member,
+            model=group.model,
+            provider_name=group.provider,
+            source=group.source,
+        )
+
+
 class EntryObject(BaseModel):
     """An entry of the credit ledger. Entries never change."""
 
@@ -79,6 +100,7 @@ class EntryObject(BaseModel):
     created_at: datetime
     generation_id: str | None
     expires_at: datetime | None
+    refunded: RefundedUsage | None = Field(description="null unless the entry is a refund")
 
     @classmethod
     def of(cls, entry: CreditEntry) -> "EntryObject":
@@ -91,6 +113,7 @@ class EntryObject(BaseModel):
             created_at=moment(entry.created_s),
             generation_id=entry.generation_id and f"gen-{entry.generation_id}",
             expires_at=moment_or_none(entry.expires_s),
+            refunded=None if entry.refunded is None else RefundedUsage.of(entry.refunded),
         )
 
 
@@ -249,5 +272,7 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
         note=body.note,
         created_s=services.now_s(),
         generation_id=bare,
-        refunded=UsageGroup.of(record.labels, record.model, record.provider),
+        refunded=UsageGroup.of(
+            record.labels, record.model, record.provider, caller_labels=record.caller_labels
+        ),
     )

@@ -10,6 +10,7 @@ from tollgate.core.money.statement import Statement
 from tollgate.web.money.statement_tables import (
     FIGURES,
     GROUPS,
+    TOTAL,
     closing_rows,
     line_figures,
     line_names,
@@ -77,7 +78,7 @@ def _usage_table(statement: Statement) -> str:
     heads = "".join(f"<th>{name}</th>" for name in GROUPS)
     heads += "".join(f'<th class="n">{name}</th>' for name in FIGURES)
     body = "".join(_row(line_names(line), line_figures((line,))) for line in statement.lines)
-    total = _row(("Total", "", "", ""), line_figures(statement.lines))
+    total = _row(TOTAL, line_figures(statement.lines))
     return (
         f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody><tfoot>{total}</tfoot></table>"
     )

@@ -15,6 +15,7 @@ from tollgate.core.money.statement import Statement
 from tollgate.web.money.statement_tables import (
     FIGURES,
     GROUPS,
+    TOTAL,
     closing_rows,
     line_figures,
     line_names,
@@ -50,7 +51,7 @@ def statement_pdf(statement: Statement) -> bytes:
     if not statement.lines:
         return _write(title, statement.made_s, _pages([*intro, "No usage."], (), []))
     rows = [(line_names(line), line_figures((line,))) for line in statement.lines]
-    rows.append((("Total", "", "", ""), line_figures(statement.lines)))
+    rows.append((TOTAL, line_figures(statement.lines)))
     head, *lines = _usage_table(rows)
     return _write(title, statement.made_s, _pages(intro, (head, "-" * len(head)), lines))
 

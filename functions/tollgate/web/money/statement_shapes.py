@@ -8,8 +8,10 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import usd, usd_text
 from tollgate.core.money.statement import Statement, StatementLine
+from tollgate.core.principal import GenerationSource
 from tollgate.web.shapes import Usd, moment
 
+# Scripts select columns by position, so a new column must be the last.
 # `amount` is a row's change to the balance. In the last row, it is the closing balance, which is
 # the sum of the rows above.
 STATEMENT_COLUMNS: Final = (
@@ -25,16 +27,20 @@ STATEMENT_COLUMNS: Final = (
     "cost",
     "refunded",
     "amount",
+    "source",
 )
 
 
 class StatementLineObject(BaseModel):
-    """The usage of one team, member, model and provider in the month."""
+    """The usage of one team, member, model, provider and source in the month."""
 
     team: str | None
     member: str | None
     model: str | None
     provider_name: str | None
+    source: GenerationSource | None = Field(
+        description="the console's playground, or any other program"
+    )
     requests: int
     failed: int
     prompt_tokens: int
@@ -51,6 +57,7 @@ class StatementLineObject(BaseModel):
             member=line.group.member,
             model=line.group.model,
             provider_name=line.group.provider,
+            source=line.group.source,
             requests=line.requests,
             failed=line.failed,
             prompt_tokens=line.input_tokens,
@@ -148,6 +155,7 @@ def statement_rows(statement: Statement) -> Iterator[Mapping[str, str]]:
             "member": line.group.member or "",
             "model": line.group.model or "",
             "provider": line.group.provider or "",
+            "source": line.group.source or "",
             "requests": str(line.requests),
             "failed": str(line.failed),
             "prompt_tokens": str(line.input_tokens),

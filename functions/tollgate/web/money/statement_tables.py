@@ -7,7 +7,8 @@ from typing import Final
 from tollgate.core.money.amounts import usd
 from tollgate.core.money.statement import Statement, StatementLine
 
-GROUPS: Final = ("Team", "Member", "Model", "Provider")
+GROUPS: Final = ("Team", "Member", "Model", "Provider", "Source")
+TOTAL: Final = ("Total", *[""] * (len(GROUPS) - 1))
 FIGURES: Final = ("Requests", "Tokens in", "Tokens out", "Cost", "Refunded", "Net")
 _MOVES: Final = (
     ("grant", "Credit granted"),
@@ -69,7 +70,7 @@ def closing_rows(statement: Statement) -> _Rows:
 def line_names(line: StatementLine) -> tuple[str, ...]:
     """Return the cells of `GROUPS`; a dash stands for an unknown name."""
     group = line.group
-    names = (group.team, group.member, group.model, group.provider)
+    names = (group.team, group.member, group.model, group.provider, group.source)
     return tuple(name or "–" for name in names)
 
 

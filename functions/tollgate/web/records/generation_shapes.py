@@ -1,9 +1,9 @@
 """Records of generations, their content and their routing trace, as shown by the API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import fields as struct_fields
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
-from tollgate.core.principal import PLAYGROUND, SOURCE_LABEL
+from tollgate.core.principal import GenerationSource, generation_source
 from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     BillLine,
@@ -23,6 +23,7 @@ from tollgate.core.records.generation import (
     UsageSource,
 )
 from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.routing.price import MODEL_ITEMS
@@ -126,6 +127,11 @@ class CeilingObject(_Mirror):
     """The highest possible cost that the request or its key stated."""
 
 
+@_with_fields_of(Speed)
+class SpeedObject(_Mirror):
+    """The measured speed of an endpoint, as the request found it."""
+
+
 @_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
     """The facts that the planner knows about a request, without any of the request's text."""
@@ -139,6 +145,7 @@ class TraceObject(_Mirror):
     rounds: RoundsObject | None
     ceiling: CeilingObject | None
     prompt_policies: tuple[PromptPolicyObject, ...]
+    speeds: Mapping[str, SpeedObject]
 
 
 class GenerationObject(BaseModel):
@@ -158,7 +165,7 @@ class GenerationObject(BaseModel):
     key_name: str
     labels: dict[str, str]
     ingress_format: str
-    source: Literal["api", "playground"] = Field(
+    source: GenerationSource = Field(
         description="`playground` for requests of the console's playground"
     )
     streamed: bool
@@ -239,7 +246,7 @@ class GenerationObject(BaseModel):
             key_name=record.key_label,
             labels=dict(record.all_labels),
             ingress_format=record.ingress_format,
-            source=PLAYGROUND if record.caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api",
+            source=generation_source(record.caller_labels),
             streamed=record.streamed,
             cancelled=record.outcome == "cancelled",
             status=record.outcome,

@@ -19,7 +19,7 @@ from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.stores.rules.admission import no_credit
+from tollgate.stores.rules.credit_refusals import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
@@ -94,7 +94,7 @@ def explanation_routes(services: Services) -> APIRouter:
             partial(explain_guardrails, planner, work, principal, survey, now_s=now_s)
         )
         targets = [attempt.target for attempt in survey.plan.attempts] if survey.plan else []
-        status = await find_status(services, catalog, targets)
+        status = await find_status(services, catalog, targets, prompt_tokens=wanted.input_tokens)
         parsed = replace(parsed, request=work)
         return explain_plan(
             survey,

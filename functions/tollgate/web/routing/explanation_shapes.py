@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Self
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from tollgate.core.errors import GatewayError
@@ -16,6 +17,7 @@ from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.measured_sort import describe_thin, sort_measured
 from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
@@ -65,16 +67,31 @@ class CandidateObject(BaseModel):
         "files, guardrails, limited sessions or quotas of requests or tokens run like interactive "
         "requests"
     )
+    batch_lack: str | None = Field(
+        description="what this deployment lacks for batches of the provider, whose lines then run "
+        "like interactive requests"
+    )
     reads: bool = Field(
         description="whether the gateway would read the request's documents for this endpoint; an "
         "explanation leaves their text, pictures and fees out of `cost_max` and `hold`"
     )
     removed: str | None = Field(description="reason for the exclusion")
     resting_until: datetime | None = Field(
-        description="end of a cooldown after failures, until which the endpoint is tried last"
+        description="time from which one request probes an endpoint in cooldown, which all others "
+        "try last until it answers"
     )
-    latency_ms: int | None = Field(description="time to the first token, as measured here")
+    probes: bool = Field(description="whether the next such request would be this probe")
+    latency_ms: int | None = Field(
+        description="time to the first token, as measured here for prompts of this size"
+    )
     tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
+    cached_percent: int | None = Field(
+        description="share of prompt tokens that the provider had cached, as measured here"
+    )
+    samples: int | None = Field(description="measured answers, of which older ones count less")
+    thin: str | None = Field(
+        description="why the endpoint keeps its place although measurements sort the others"
+    )
     key: KeyFault | None = Field(
         description="fault of the provider's key: no key was found, or the provider rejected it"
     )
@@ -190,19 +207,25 @@ def explain_plan(
     shadow: ExplainedShadow | None = None,
     work: Work | None = None,
 ) -> ExplanationObject:
-    """Explain a survey. Endpoints in cooldown are tried last; requests that sort by speed use the
-    measured speeds.
+    """Explain a survey. Endpoints in cooldown are tried last, except one whose probe is due;
+    requests that sort by speed use the measured speeds.
 
     `time_s` is the time for the whole answer. Raises the refusal of a request whose model name is
     unknown, and RequestError for a fault that matches nothing in the plan.
     """
     if survey.trace is None and survey.refusal is not None:
         raise survey.refusal
-    plan = (
-        survey.plan.fastest_first(status.speeds).resting_last(status.resting)
-        if survey.plan
-        else None
-    )
+    plan = survey.plan
+    if plan is not None:
+        # Each request draws anew whether it explores, so an explanation assumes that it does not.
+        plan = sort_measured(
+            replace(plan, speed_policy=replace(plan.speed_policy, explore_percent=0)),
+            status.speeds,
+            request_id="",
+            now_s=status.read_s,
+        )
+        probe = next(plan.probe_candidates(status.resting, status.read_s), None)
+        plan = plan.resting_last(status.resting, probe=probe)
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
@@ -221,7 +244,8 @@ def explain_plan(
                 each,
                 place=places.get(_place_of(each.attempt)),
                 status=status,
-                inputs=wanted.inputs,
+                plan=plan,
+                wanted=wanted,
             )
             for each in survey.candidates
         ],
@@ -255,12 +279,19 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, status: EndpointStatus, inputs: int
+    candidate: Candidate,
+    *,
+    place: int | None,
+    status: EndpointStatus,
+    plan: Plan | None,
+    wanted: PlanningRequest,
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     batch = attempt.batch
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
+    lack = status.batch_lacks.get(attempt.target.provider) if batch else None
+    is_batched = batch is not None and batch.takes(wanted.inputs, wanted.capabilities)
     if place is None and excluded is None:
         # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
@@ -276,11 +307,18 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=batch.percent if batch is not None and batch.takes(inputs) else None,
+        batch_percent=batch.percent if batch and is_batched and not lack else None,
+        batch_lack=lack,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
+        probes=plan is not None and place == 1 and plan.trace.probe is not None,
         latency_ms=None if speed is None else speed.latency_ms,
         tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
+        cached_percent=None
+        if speed is None or speed.cached_share is None
+        else round(speed.cached_share * 100),
+        samples=None if speed is None else speed.answers,
+        thin=describe_thin(speed, plan.speed_policy) if plan and plan.measured_sort else None,
         **status.key_fields(attempt.target),
     )

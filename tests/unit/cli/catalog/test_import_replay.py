@@ -32,7 +32,7 @@ def test_deployments_under_a_dated_and_an_undated_id_keep_what_their_model_can_d
     assert (model.max_output, model.input) == (64_000, ("text", "image", "pdf"))
     assert {"tools", "reasoning"} < {*model.supports}
     assert "= claude-sonnet: plain, tools, image, long\n" in said
-    assert said.endswith("Replayed requests: 8, by 2 names of chat models. Served otherwise: 0.\n")
+    assert said.endswith("Replayed requests: 8; names: 2. Served otherwise: 0.\n")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_limit_that_the_source_does_not_have_is_red(tmp_path: Path) -> None:
     assert f"{RED}! mine: long\n" in said
     assert f"{RED}! lost: plain, tools, image, long\n" in said
     assert f"{RED}model_list lost (petals/x): the base file has no provider petals" in said
-    assert "Replayed requests: 12, by 3 names of chat models. Served otherwise: 6." in said
+    assert "Replayed requests: 12; names: 3. Served otherwise: 6." in said
 
 
 def test_models_of_one_name_are_drawn_by_weight_and_keep_their_slugs(tmp_path: Path) -> None:

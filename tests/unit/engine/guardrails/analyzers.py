@@ -13,6 +13,7 @@ from tests.gateways import Directory, House, house
 from tests.scripted import Scripted
 from tests.unit.engine.guardrails.homes import MODELS
 from tests.unit.routing.catalogs import endpoint, model, provider
+from tollgate.core.principal import Principal
 from tollgate.providers.ports.base import Frame, Provider, Timeouts, WireRequest
 from tollgate.providers.ports.formats import codec_of
 
@@ -62,10 +63,10 @@ class _TwoFormats:
     def __init__(self, home: House, far: Provider | None) -> None:
         transports: Mapping[str, Scripted] = {"near": home.near, "far": home.far}
         chats = dict.fromkeys(transports, codec_of("openai_chat"))
-        self._near = Directory(transports, chats).provider("near")
-        self._far = far or Directory(transports, chats, "presidio").provider("far")
+        self._near = Directory(transports, chats).provider("near", home.principal)
+        self._far = far or Directory(transports, chats, "presidio").provider("far", home.principal)
 
-    def provider(self, slug: str) -> Provider:
+    def provider(self, slug: str, principal: Principal) -> Provider:
         return self._near if slug == "near" else self._far
 
 

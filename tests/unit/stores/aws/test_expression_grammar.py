@@ -34,6 +34,8 @@ UPDATES = {
     "key top-up, three quotas": key_top_up(counters=3),
     "a failure": expressions.COOLDOWN_ANOTHER,
     "the first failure": expressions.COOLDOWN_FIRST,
+    "a probe": expressions.COOLDOWN_PROBE,
+    "an answer after a rest": expressions.COOLDOWN_OVER,
     "a key that works": expressions.COOLDOWN_KEY_WORKS,
     "a speed, more": expressions.SPEED_MORE,
     "a speed, next window": expressions.SPEED_NEXT,

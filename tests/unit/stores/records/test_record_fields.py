@@ -33,6 +33,7 @@ from tollgate.core.records.generation import (
     ShadowTrace,
 )
 from tollgate.core.request import RoutingPreferences
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.stores.records.generations import read_record, record_item
@@ -93,6 +94,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
     "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
     "prompt_policies": (PromptPolicy(owner="key", regions=("eu",)),),
+    "speeds": {"near/n": Speed(latency_ms=1)},
 }
 # `is_bill` is always set, and what a trace leaves is tested with a store.
 _GONE_WITH_THE_RECORD: Final = {

@@ -6,6 +6,7 @@ Keeps C64.
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import json
 
 from tollgate.core.errors import RequestError
 from tollgate.core.money.statement import UsageGroup, read_month
@@ -67,6 +68,44 @@ def test_c64_lines_beyond_the_bound_are_summed_by_member_and_add_up() -> None:
         now_s=NOW_S,
     )
     assert (few.summed, len(few.lines)) == ((), LINES_MAX)
+
+
+def test_c64_the_playgrounds_usage_is_apart_unless_there_are_too_many_lines() -> None:
+    rows = tuple(
+        ActivityRow(
+            day="2026-11-02",
+            model=f"test/{number}",
+            provider="simulator",
+            key_id="key",
+            caller_labels={"source": source, "app": f"{number}"},
+            requests=1,
+            cost_nano_usd=1,
+        )
+        for number in range(LINES_MAX // 2 + 1)
+        for source in ("playground", "mine")
+    )
+
+    def lines_of(some: tuple[ActivityRow, ...]) -> list[tuple[str | None, int]]:
+        found = make_statement(
+            "acme",
+            read_month("2026-11", NOW_S),
+            entries=(),
+            before=Spending(),
+            activity=Activity(rows=some),
+            now_s=NOW_S,
+        )
+        assert found.usage_nano_usd == len(some)
+        return [(line.group.source, line.requests) for line in found.lines]
+
+    # A label of the same name that a caller stated to an earlier release is not a source.
+    assert lines_of(rows[:2]) == [("api", 1), ("playground", 1)]
+    assert set(lines_of(rows)) == {(None, 2)}
+
+
+def test_c64_a_refund_that_an_earlier_release_stored_is_of_the_api() -> None:
+    stored = b'{"team":"search","member":null,"model":"test/echo","provider":"simulator"}'
+    group = UsageGroup.of({"team": "search"}, "test/echo", "simulator", caller_labels={})
+    assert json.decode(stored, type=UsageGroup) == group
 
 
 def test_c64_a_refund_of_an_earlier_months_usage_is_a_line_below_zero() -> None:

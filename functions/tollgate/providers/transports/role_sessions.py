@@ -1,0 +1,60 @@
+"""A transport whose requests are signed with the credentials of a role session."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from msgspec.structs import replace
+
+from tollgate.aws.container_credentials import CredentialsUnavailable
+from tollgate.aws.role_sessions import RoleSession
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.ports.base import (
+    Frame,
+    ProviderRow,
+    ReadyRequest,
+    Timeouts,
+    Transport,
+    WireRequest,
+)
+from tollgate.providers.transports.authorization import ProviderServices
+
+
+class SessionTransport:
+    """Fetches a session's credentials before its first request, and renews them."""
+
+    def __init__(self, slug: str, session: RoleSession, signing: Transport) -> None:
+        self._slug = slug
+        self._session = session
+        self._signing = signing
+
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        await self._prepare()
+        return await self._signing.make_ready(request, timeouts)
+
+    @asynccontextmanager
+    async def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
+        await self._prepare()
+        async with self._signing.open(request, timeouts) as frames:
+            yield frames
+
+    async def _prepare(self) -> None:
+        try:
+            await self._session.prepare()
+        except CredentialsUnavailable as failure:
+            raise UpstreamError(
+                ErrorCode.PROVIDER_UNAVAILABLE,
+                f"The provider {self._slug} cannot be called for this team ({failure}).",
+            ) from failure
+
+
+def make_session_transport(
+    row: ProviderRow,
+    session: RoleSession,
+    services: ProviderServices,
+    make: Callable[[ProviderRow, ProviderServices], Transport],
+) -> Transport:
+    """Return the transport of a row that `make` makes, with the credentials of a session."""
+    signing = make(row, replace(services, credentials=session.current))
+    return SessionTransport(row.slug, session, signing)
