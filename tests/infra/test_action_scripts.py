@@ -115,7 +115,7 @@ def test_the_generated_workflows_state_inputs_that_the_action_takes(tmp_path: Pa
         for job in workflow["jobs"].values():
             given = job["steps"][-1]["with"]
             assert given.keys() <= ACTION["inputs"].keys()
-            named = job.get("strategy", {}).get("matrix", {}).get("run", [given["run"]])
+            named = job["strategy"]["matrix"]["run"] if "strategy" in job else [given["run"]]
             words += [(word, given.get("source", "")) for word in named]
     assert {word for word, _ in words} == {"plan", "publish", "refresh", "upgrade", "canary"}
     for word, source in words:

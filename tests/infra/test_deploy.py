@@ -19,7 +19,6 @@ from urllib.request import Request, urlopen
 import boto3
 import click
 import pytest
-from click.testing import CliRunner
 from moto import mock_aws
 
 from tests.infra.account import deploy_command
@@ -27,7 +26,6 @@ from tests.infra.translation import ROOT
 from tests.moto_server import running_moto
 from tests.nightly import first
 from tollgate.cli.main import main
-from tollgate.cli.repository.init import make_repository
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.cli.stack.stages import InvalidAnswer, keep_answers, parse_email, read_stage
 from tollgate.web.keys.key_shapes import NewKeyBody
@@ -336,22 +334,6 @@ def test_an_address_is_not_written_beside_parameters_that_are_stated(tmp_path: P
     assert refused.returncode == 1
     assert "add AlarmEmail=me@example.com there" in refused.stderr
     assert (tmp_path / "samconfig.toml").read_text() == stating
-
-
-def test_a_routing_file_that_must_not_be_used_is_refused_before_any_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_repository(tmp_path, "gateway", source="o/tollgate", requirements="")
-    file = tmp_path / "routing.yaml"
-    file.write_text(file.read_text().replace("tollgate:bedrock", "tollgate:bedrok"))
-    before = {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
-    refused = CliRunner().invoke(main, ("deploy", "--region", "eu-west-1"))
-    assert refused.exit_code == 1
-    assert refused.output.startswith("Error: routing.yaml must not be used.\n")
-    assert refused.output.count("error[R") == 1
-    assert "catalog.yaml has no provider bedrok: did you mean tollgate:bedrock?" in refused.output
-    assert {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()} == before
 
 
 @pytest.mark.parametrize(
