@@ -135,7 +135,7 @@ class Settings(BaseSettings):
     bedrock_role_arn: str | None = Field(
         default=None, pattern=r"^arn:[a-z-]+:iam::\d{12}:role/\S+$"
     )
-    """Role under which Bedrock is called, in a session for each team, which AWS's bill then names;
+    """Role in whose sessions Bedrock is called, one for each team, so that AWS's bill names teams;
     if unset, Bedrock is called with the gateway's own credentials.
     """
     sts_endpoint_url: str | None = None

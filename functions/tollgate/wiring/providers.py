@@ -92,7 +92,7 @@ _IN_SESSIONS_MAX: Final = 4000
 class Registry:
     """Creates the provider for each entry, once.
 
-    With `sessions`, the requests of each team to Bedrock are signed in a session of their own.
+    With `sessions`, each request to Bedrock is signed in a session of the caller's team.
     """
 
     def __init__(self, services: ProviderServices, sessions: "RoleSessions | None" = None) -> None:
@@ -117,7 +117,7 @@ class Registry:
         return provider
 
     def in_session(self, row: ProviderRow, session: "RoleSession") -> Provider:
-        """Return the provider for an entry, whose requests are signed in a session."""
+        """Return the provider for an entry, with a transport that signs in a session."""
         transport = _MAKE_SESSION_TRANSPORT()(
             row, session, self._services, TRANSPORTS[row.transport]()
         )

@@ -94,7 +94,7 @@ def write_permissions(template: str, needed: Permissions) -> str:
         hosts = [f"{_PINS}: []"]
     template = _replace_marked(template, HOSTS_BEGIN, HOSTS_END, hosts)
     statements = _statements(needed)
-    # The template of release 1.0.0 has no role for Bedrock.
+    # Release 1.0.0's template has no separate role for Bedrock.
     if BEDROCK_BEGIN in template:
         statements = _anchored(statements)
         lines = list(_policies_of_bedrock(needed))
@@ -127,7 +127,7 @@ def _statements(needed: Permissions) -> Iterator[str]:
 
 
 def _anchored(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, with an anchor for each statement about Bedrock."""
+    """Yield the lines, with a YAML anchor at each statement about Bedrock."""
     written, number = list(lines), 0
     for place, line in enumerate(written):
         if "".join(written[place + 1 : place + 2]).startswith(_BEDROCK_ACTION):
@@ -139,7 +139,7 @@ def _anchored(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _policies_of_bedrock(needed: Permissions) -> Iterator[str]:
-    """Yield the policies of the role for Bedrock, whose statements are those with an anchor."""
+    """Yield the policies of the role for Bedrock, which refer to the anchored statements."""
     number = sum(line.startswith(_BEDROCK_ACTION) for line in _statements(needed))
     if not number:
         yield "Policies: []"

@@ -31,7 +31,7 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(upstream_model, glob) for glob in self.models)
 
     def takes(self, inputs: int) -> bool:
-        """Return whether a request may have this number of inputs; chat has none."""
+        """Return whether a request may have this number of inputs; a chat request has 0."""
         return inputs <= _INPUTS_MAX.get(self.form, inputs)
 
 

@@ -84,7 +84,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     batch_transports: frozenset[TransportName] = frozenset()
     """The transports that can carry other kinds of work."""
     batch_forms: Mapping[BatchForm, frozenset[WorkKind]] = field(default_factory=dict)
-    """The forms of providers' batches that can have requests of the format, with their kinds."""
+    """The forms of batches that accept requests in this format, with the accepted kinds of work."""
     native_search: NativeSearch | None = None
     """The web search of the format's providers, used if the dialect has `native_search`."""
     files: frozenset[str] = frozenset({PDF})

@@ -61,7 +61,7 @@ async def find_status(
 ) -> EndpointStatus:
     """Return the status of endpoints, which all instances share.
 
-    The speeds are those for prompts of this size, or averages over all sizes.
+    Speeds are those for prompts of this size; without a size, averages over all sizes.
     """
     ids = {target.endpoint_id for target in targets}
     rows = {target.provider: catalog.providers[target.provider] for target in targets}
