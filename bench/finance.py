@@ -143,7 +143,9 @@ def _make_traffic(gateway: LocalServer, secrets: dict[str, str], dear: int = 0) 
     """Send some requests for each team; return the generation id of the last one."""
     generation = ""
     outputs = [("search", 400), ("search", 900), ("support", 300), ("research", 2_500)]
-    for team, output in [*outputs * 3, *([("search", dear)] if dear else [])]:
+    # A bill is compared with at least ten earlier ones of its key and day.
+    today = [*outputs * 6, ("search", dear)] if dear else outputs * 3
+    for team, output in today:
         # A prompt must be long, because its bytes limit how many tokens are billed.
         words = "word " * (_DEAR_TOKENS if output == dear else _TOKENS)
         message = {"role": "user", "content": f"{words}{output}"}

@@ -35,6 +35,7 @@ _services = wire_services(
     batch_queue=wire_batch_queue(_settings, _clock),
     clock=_clock,
     journal=_journal,
+    job_region=_settings.job_region,
 )
 _openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
 handler = Mangum(

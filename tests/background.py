@@ -112,17 +112,23 @@ class Waiting:
         return (await self.home.stores.keys.create(new, by=TESTER)).secret
 
     def worker(
-        self, fate: Fate | None = None, *, background: BackgroundServices | None = None
+        self,
+        fate: Fate | None = None,
+        *,
+        background: BackgroundServices | None = None,
+        records: Any = None,
+        ledger: Any = None,
     ) -> BackgroundWorker:
         """One more process, which may have a fate, or other stores."""
         home, background = self.home, background or self.services
-        gateway, records = home.gateway, MemoryLineRecords(home.stores.books)
+        gateway, records = home.gateway, records or MemoryLineRecords(home.stores.books)
+        ledger = ledger or home.stores.ledger
         if fate is not None:
             gateway = replace(gateway, ledger=fate.over(gateway.ledger))
             background = replace(
                 background, store=fate.over(self.store), parts=fate.over(self.parts)
             )
-            records = fate.over(records)
+            records, ledger = fate.over(records), fate.over(ledger)
         entrance = Entrance(
             home.front, Always(gateway), WebLimits(), responses=self.shelf, seals=None
         )
@@ -131,6 +137,7 @@ class Waiting:
             WorkerServices(
                 background=background,
                 records=records,
+                ledger=ledger,
                 keys=home.stores.keys,
                 gateways=Always(gateway),
                 endpoint=endpoint,

@@ -60,7 +60,7 @@ class ScriptedBatches:
     ended_s: dict[str, float] = field(default_factory=dict)
     polls: int = 0
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         if self.refuses:
             raise NotAccepted from ValueError("no batches today")
         batch_id = f"theirs-{len(self.accepted)}"

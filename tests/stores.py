@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -37,8 +37,9 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor, AuditEntry
 from tollgate.core.records.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
-from tollgate.stores.batches.batches import DynamoBatchStore
-from tollgate.stores.batches.queue import find_submissions
+from tollgate.stores.batches.background import BACKGROUND
+from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore
+from tollgate.stores.batches.queue import find_job_holds
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
@@ -271,7 +272,7 @@ def dynamo_stores(
     )
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, ids=ids, clock=clock)
-    batches = DynamoBatchStore(client, tables.core, ids=ids, clock=clock)
+    jobs = partial(DynamoJobStore[Any], client, tables.core, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
         admissions=DynamoAdmissions(client, tables.ledger, clock),
@@ -313,7 +314,7 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=partial(find_submissions, batches),
+            find_waiting=partial(find_job_holds, jobs(BATCHES), jobs(BACKGROUND)),
         ),
     )
 

@@ -78,6 +78,11 @@ class Settings(BaseSettings):
     objects_folder: Path | None = None
     """Folder that replaces the bucket on a machine that has no bucket."""
     s3_endpoint_url: str | None = None
+    bedrock_batch_role: str | None = None
+    """ARN of the role by which Bedrock reads and writes files of its batches in the bucket; if
+    unset, the gateway itself runs the lines of batches.
+    """
+    bedrock_endpoint_url: str | None = None
     daily_export: bool = False
     """True makes the roll-up write each closed day as tables to `exports/` in the object store."""
     audit_bucket: str | None = None
@@ -204,6 +209,12 @@ class Settings(BaseSettings):
         if self.secrets_kms_key and self.secrets_keys:
             raise ValueError("set TOLLGATE_SECRETS_KMS_KEY or TOLLGATE_SECRETS_KEYS, not both")
         return self
+
+    @property
+    def job_region(self) -> str | None:
+        """Region of the bucket for batches of Bedrock; None without bucket or role."""
+        has_bucket = self.objects_bucket is not None and self.objects_folder is None
+        return self.aws_region if has_bucket and self.bedrock_batch_role else None
 
     @property
     def google_file(self) -> Path:

@@ -44,12 +44,11 @@ CUTS = 40
 
 
 def streams(*folders: str) -> list[Recording]:
-    """Answers to what we ask for: Bedrock's whole replies and `n` above 1 are not among it."""
+    """Answers to what we ask for: `n` above 1 is not among it."""
     return [
         recording
         for recording in recordings(*folders)
         if recording.status == 200
-        and recording.path.parent.name != "bedrock_converse"
         and (recording.sent.get("n") or 1) == 1
         and not uses_server_tools(recording)
     ]
@@ -73,7 +72,9 @@ def chat_frames(recording: Recording, chunks: list[bytes]) -> list[Frame]:
     return sse_frames(chunks)
 
 
-def converse_frames(chunks: list[bytes]) -> list[Frame]:
+def converse_frames(recording: Recording, chunks: list[bytes]) -> list[Frame]:
+    if not recording.exchange["stream"]:
+        return [Frame(data=b"".join(chunks))]
     framing = EventStreamDecoder()
     messages = [message for chunk in chunks for message in framing.feed(chunk)] + framing.end()
     return [
@@ -86,7 +87,8 @@ def outcome(recording: Recording, chunks: list[bytes]) -> list[StreamEvent] | Er
     """The events, or the code of the error that the provider sent in their place."""
     try:
         if recording.path.parent.name in CONVERSE:
-            return decoded(codec_of("bedrock").decoder(target(recording)), converse_frames(chunks))
+            found = converse_frames(recording, chunks)
+            return decoded(codec_of("bedrock").decoder(target(recording)), found)
         frames = chat_frames(recording, chunks)
         if recording.path.parent.name in RESPONSES:
             return decoded(codec_of("openai_responses").decoder(target(recording)), frames)

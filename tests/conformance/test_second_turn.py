@@ -15,7 +15,6 @@ import pytest
 from tests.conformance.recordings import Recording, cases, recordings
 from tests.conformance.test_recordings import CHAT, chat_frames, converse_frames
 from tests.unit.providers.decoding import decoded, folded, sse_frames
-from tests.upstream import converse_events as converse
 from tollgate.core.content import Text, ToolCall
 from tollgate.core.request import (
     AssistantMessage,
@@ -164,8 +163,7 @@ def test_a_response_goes_back_as_it_was_sent(turn: Turn) -> None:
 def test_a_converse_answer_goes_back_as_it_was_sent(turn: Turn) -> None:
     codec = codec_of("bedrock")
     first = turn.first
-    body = first.body if first.exchange["stream"] else b"".join(as_stream(json.loads(first.body)))
-    back = answer(codec, first, converse_frames([body]))
+    back = answer(codec, first, converse_frames(first, [first.body]))
     recorded = said(turn.second)[len(said(first)) :]
     results = [
         text_result(block["toolResult"]["toolUseId"], block["toolResult"]["content"][0]["text"])
@@ -174,21 +172,3 @@ def test_a_converse_answer_goes_back_as_it_was_sent(turn: Turn) -> None:
     ]
     ours = sent_back(codec, turn, back, *results)
     assert plain(ours) == plain(recorded[: len(ours)])
-
-
-def as_stream(reply: Any) -> Iterator[bytes]:
-    """A whole Converse reply as the stream that it would have been; we always stream."""
-    yield converse.message_start()
-    for index, block in enumerate(reply["output"]["message"]["content"]):
-        match block:
-            case {"text": text}:
-                yield converse.text_delta(text, index)
-            case {"reasoningContent": {"reasoningText": thought}}:
-                yield converse.reasoning_delta(index, text=thought["text"])
-                yield converse.reasoning_delta(index, signature=thought["signature"])
-            case {"toolUse": use}:
-                yield converse.tool_start(index, use["toolUseId"], use["name"])
-                yield converse.tool_delta(index, json.dumps(use["input"]))
-        yield converse.block_stop(index)
-    yield converse.message_stop(reply["stopReason"])
-    yield converse.metadata()

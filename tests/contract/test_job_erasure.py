@@ -18,11 +18,11 @@ from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.batches.background import BACKGROUND, StoredBackgroundParts
 from tollgate.stores.batches.batches import DynamoBatchStore
 from tollgate.stores.batches.jobs import DynamoJobStore
-from tollgate.stores.batches.objects import batch_folder
 from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.ports.batches import BatchPlace
 from tollgate.stores.rules.background import cancel_answer
 from tollgate.stores.rules.level_settings import MemberSettings
+from tollgate.stores.rules.object_names import batch_folder
 
 
 class Jobs:

@@ -325,3 +325,64 @@ BACKGROUND_MUTANTS: Final = (
         instead="if not earlier and await self._parts",
     ),
 )
+
+# Bugs of responses that a provider runs; each is shown by a unit test.
+PROVIDER_RUN_MUTANTS: Final = (
+    Mutant(
+        name="a request that may have been sent is sent again",
+        shown_by="killed_worker_submits_once",
+        path="web/background/provider_runs.py",
+        text="        if run.response_id is None:\n            return _unconfirmed()",
+        instead="        if run.response_id is None:\n            await self._store(None)\n"
+        "            return None",
+    ),
+    Mutant(
+        name="the sweeper may release the hold of a run",
+        shown_by="names_its_hold",
+        path="web/background/provider_runs.py",
+        text="if provider is None or not await self._store(run):",
+        instead="if provider is None:",
+    ),
+    Mutant(
+        name="what a dead worker decided is not settled",
+        shown_by="killed_worker_submits_once",
+        path="web/background/running.py",
+        text="await run.release(record.cost_nano_usd)",
+        instead="await run.release()",
+    ),
+    Mutant(
+        name="a frozen worker releases the hold that another bills",
+        shown_by="leaves_the_hold_to_the_next",
+        path="web/background/provider_runs.py",
+        text='if decided.outcome != "lost":',
+        instead="if decided is not None:",
+    ),
+    Mutant(
+        name="a response that was given up runs on",
+        shown_by="frozen_worker_submits_nothing_twice",
+        path="web/background/provider_runs.py",
+        text="        if not await self._store(confirmed):",
+        instead="        if not await self._store(confirmed) and False:",
+    ),
+    Mutant(
+        name="a policy against retention is ignored",
+        shown_by="policy_on_storage",
+        path="web/background/provider_runs.py",
+        text="any(each.no_retention or",
+        instead="any(",
+    ),
+    Mutant(
+        name="a cancelled response ends before its run is billed",
+        shown_by="bills_what_ran",
+        path="core/background.py",
+        text="return self.status in _ENDED and self.run is None",
+        instead="return self.status in _ENDED",
+    ),
+    Mutant(
+        name="the provider keeps a copy",
+        shown_by="longer_than_a_worker_lives",
+        path="web/background/provider_runs.py",
+        text="            await provider.delete(run.path, run.response_id)\n        except",
+        instead="            pass\n        except",
+    ),
+)

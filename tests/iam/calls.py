@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote
 from xml.etree.ElementTree import fromstring
 
 from tests.emulator.event import ACCOUNT_ID, REGION
-from tests.iam.policy import LEADING_KEYS, MANTLE_MODEL, Access
+from tests.iam.policy import LEADING_KEYS, MANTLE_MODEL, PASSED_TO, Access
 
 _SCOPE: Final = (
     r"(?P<key>[A-Z0-9]+)/\d{8}/(?P<region>[a-z0-9-]+)/(?P<service>[a-z0-9-]+)/aws4_request"
@@ -34,6 +34,7 @@ _BEDROCK_PATH: Final = re.compile(
     r"/model/(?P<model>[^/]+)/"
     r"(?P<operation>converse-stream|count-tokens|invoke-with-response-stream|invoke)"
 )
+_JOB_PATH: Final = re.compile(r"/model-invocation-job(?:s|/(?P<job>[a-z0-9]{12})(?P<stop>/stop)?)?")
 # Formats of OpenAI and Anthropic, whatever comes before them in a `base_url`.
 _DOOR_PATH: Final = re.compile(r"(?:/[\w-]+)*/(?P<operation>chat/completions|messages|responses)")
 _INVOKE_PATH: Final = re.compile(r"/2015-03-31/functions/(?P<name>[^/]+)/invocations")
@@ -234,6 +235,9 @@ def _read_bedrock(call: Call) -> Iterator[Access]:
     if door is not None and call.method == "POST":
         yield from _read_bedrock_door(call, door["operation"])
         return
+    if (job := _JOB_PATH.fullmatch(call.path)) is not None:
+        yield from _read_bedrock_job(call, job)
+        return
     if found is None or call.method != "POST":
         raise UnknownCall(f"bedrock: {call.method} {call.path}")
     if b"guardrailConfig" in call.body or "x-amzn-bedrock-guardrailidentifier" in call.headers:
@@ -264,6 +268,30 @@ def _read_bedrock_door(call: Call, operation: str) -> Iterator[Access]:
         yield Access("bedrock:InvokeModel", project, {})
 
 
+def _read_bedrock_job(call: Call, found: re.Match[str]) -> Iterator[Access]:
+    """Yield the models and the job: Amazon Bedrock, Service Authorization Reference (2026-11-28).
+
+    Who creates a job passes on the job's role.
+    """
+    region = read_signature(call).region
+    jobs = f"arn:aws:bedrock:{region}:{ACCOUNT_ID}:model-invocation-job/"
+    match call.method, found["job"], found["stop"]:
+        case "POST", None, _:
+            body = json.loads(call.body)
+            action = "bedrock:CreateModelInvocationJob"
+            yield Access(action, f"{jobs}abcdefghij12", {})
+            yield from _models(action, body["modelId"], region)
+            yield Access("iam:PassRole", body["roleArn"], {PASSED_TO: ("bedrock.amazonaws.com",)})
+        case "POST", job, "/stop":
+            yield Access("bedrock:StopModelInvocationJob", f"{jobs}{job}", {})
+        case "GET", None, _:
+            yield Access("bedrock:ListModelInvocationJobs", "*", {})
+        case "GET", job, None:
+            yield Access("bedrock:GetModelInvocationJob", f"{jobs}{job}", {})
+        case _:
+            raise UnknownCall(f"bedrock: {call.method} {call.path}")
+
+
 def _read_mantle(call: Call) -> Iterator[Access]:
     """Yield the project: "Amazon Bedrock Powered by AWS Mantle" (seen 2026-11-27)."""
     if _DOOR_PATH.fullmatch(call.path) is None or call.method != "POST":
@@ -275,6 +303,10 @@ def _read_mantle(call: Call) -> Iterator[Access]:
 
 def _model_accesses(model: str, region: str, *, streams: bool) -> Iterator[Access]:
     action = "bedrock:InvokeModelWithResponseStream" if streams else "bedrock:InvokeModel"
+    yield from _models(action, model, region)
+
+
+def _models(action: str, model: str, region: str) -> Iterator[Access]:
     geography, _, base = model.partition(".")
     if geography in _GEOGRAPHIES:
         profile = f"arn:aws:bedrock:{region}:{ACCOUNT_ID}:inference-profile/{model}"

@@ -20,7 +20,8 @@ LEADING_KEYS: Final = "dynamodb:LeadingKeys"
 # Set by a service that calls another for us, and by nobody else.
 VIA_SERVICE: Final = "kms:ViaService"
 MANTLE_MODEL: Final = "bedrock-mantle:Model"
-CONDITION_KEYS: Final = frozenset({LEADING_KEYS, MANTLE_MODEL, VIA_SERVICE})
+PASSED_TO: Final = "iam:PassedToService"
+CONDITION_KEYS: Final = frozenset({LEADING_KEYS, MANTLE_MODEL, PASSED_TO, VIA_SERVICE})
 _ELEMENTS: Final = frozenset({"Effect", "Action", "Resource", "Condition", "Sid"})
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.emulator.event import ACCOUNT_ID, REGION
 from tests.iam.policy import Access, Grant, Statement, decide, parse_statements
-from tests.infra.translation import Stack, load_template, translate
+from tests.infra.translation import BEDROCK_ROLE, Stack, load_template, translate
 from tollgate.settings import Settings
 
 _PSEUDO: Final = {
@@ -51,6 +51,8 @@ class Resources:
             return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}"
         if logical_id.endswith("Logs"):
             return f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:{logical_id}:*"
+        if logical_id == BEDROCK_ROLE:
+            return f"arn:aws:iam::{ACCOUNT_ID}:role/{logical_id}"
         if logical_id.endswith("Queue"):
             name = {"BatchQueue": "batches", "BackgroundQueue": "background"}[logical_id]
             return f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{name}"

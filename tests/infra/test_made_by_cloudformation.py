@@ -98,8 +98,9 @@ def test_roles_resolve_to_exact_arns(deployed: dict[str, str], stack: Stack) -> 
         for role in client.list_roles()["Roles"]
         for policy in client.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]
     ]
-    # The policy of chat and the one that chat and batches share, for one more than functions.
-    assert len(policies) == len(stack.functions) + 1
+    # The policy of chat and the one that chat and batches share, for one more than functions, and
+    # the policy of the role that Bedrock assumes.
+    assert len(policies) == len(stack.functions) + 2
     resources = [
         resource
         for policy in policies

@@ -97,6 +97,7 @@ def test_the_outputs_are_the_base_url_and_where_things_are_kept(stack: Stack) ->
         "GenerationsTableName": {"Ref": "GenerationsTable"},
         "ObjectsBucketName": {"Ref": "ObjectsBucket"},
         "SecretsKeyArn": {"Fn::GetAtt": ["SecretsKey", "Arn"]},
+        "BedrockBatchRoleArn": {"Fn::GetAtt": ["BedrockBatchRole", "Arn"]},
     }
 
 

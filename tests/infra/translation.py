@@ -20,6 +20,8 @@ ROOT: Final = Path(__file__).parents[2]
 TEMPLATE: Final = ROOT / "infra" / "template.yaml"
 FUNCTIONS: Final = ROOT / "functions"
 
+BEDROCK_ROLE: Final = "BedrockBatchRole"
+
 JsonObject = dict[str, Any]
 
 
@@ -69,10 +71,15 @@ class Stack:
 
     @property
     def roles(self) -> dict[str, JsonObject]:
-        """The properties of each role, whose policies include the stack's own managed ones."""
+        """The properties of each role, whose policies include the stack's own managed ones.
+
+        The role that Bedrock assumes is not among them.
+        """
         managed = self.properties("AWS::IAM::ManagedPolicy")
         found = {}
         for name, role in self.properties("AWS::IAM::Role").items():
+            if name == BEDROCK_ROLE:
+                continue
             attached = [it["Ref"] for it in role.get("ManagedPolicyArns", ()) if "Ref" in it]
             policies = [*role.get("Policies", ()), *(managed[each] for each in attached)]
             found[name] = role | ({"Policies": policies} if policies else {})

@@ -108,7 +108,8 @@ class S3Objects:
     ) -> None:
         """Connect to a bucket; a bucket with Object Lock requires `checksums` of stored content."""
         host = f"https://{bucket}.s3.{region}.amazonaws.com"
-        self._base = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
+        self.url = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
+        """The address to which the keys of objects are appended."""
         self._bucket = bucket
         self._checksums = checksums
         self._signer = signer
@@ -165,7 +166,7 @@ class S3Objects:
 
     async def list(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
         query = f"list-type=2&max-keys={_GROUP_MAX}&prefix={quote(prefix, safe='')}"
-        url = f"{self._base}/?{query}"
+        url = f"{self.url}/?{query}"
         while True:
             reply = await self._request("GET", url)
             if reply.status != 200:
@@ -175,7 +176,7 @@ class S3Objects:
                 yield group
             if "<IsTruncated>true" not in reply.body.decode() or not group:
                 return
-            url = f"{self._base}/?{query}&start-after={quote(group[-1].key, safe='')}"
+            url = f"{self.url}/?{query}&start-after={quote(group[-1].key, safe='')}"
 
     async def close(self) -> None:
         await self._pool.close()
@@ -190,7 +191,7 @@ class S3Objects:
         timeout_s: float = _TIMEOUT_S,
     ) -> _Reply:
         # S3 computes the signature of the path with `=` percent-encoded (RFC 3986).
-        url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
+        url = f"{self.url}/{_check_key(key).replace('=', '%3D')}"
         return await self._request(method, url, body, headers=headers, timeout_s=timeout_s)
 
     async def _request(

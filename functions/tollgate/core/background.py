@@ -31,6 +31,20 @@ class BackgroundFailure(Struct, frozen=True, kw_only=True):
     tollgate_code: str
 
 
+class ProviderRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A response that a provider runs in background itself."""
+
+    id: str
+    """The id of the hold."""
+    provider: str
+    at_s: float
+    """The Unix second before which the provider cannot have got the request."""
+    path: str
+    """The path of the provider's responses, relative to the provider's base URL."""
+    response_id: str | None = None
+    """The provider's id of the response; None until the provider has confirmed it."""
+
+
 class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     """The stored state of a response; `stores/rules/background.py` has its transitions."""
 
@@ -43,6 +57,8 @@ class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     ended_s: int | None = None
     tries: tuple[StepTry, ...] = ()
     """The last clean try and the tries since."""
+    run: ProviderRun | None = None
+    """The run at a provider; None if the gateway answers, and at the end."""
     generation_id: str | None = None
     """The generation whose answer the response has; None if it has none."""
     failure: BackgroundFailure | None = None
@@ -55,7 +71,13 @@ class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     @property
     @override
     def is_ended(self) -> bool:
-        return self.status in _ENDED
+        # A response that is cancelled while its provider runs it is settled first.
+        return self.status in _ENDED and self.run is None
+
+    @property
+    @override
+    def hold_ids(self) -> frozenset[str]:
+        return frozenset() if self.run is None else frozenset({self.run.id})
 
     @property
     @override

@@ -138,6 +138,11 @@ class Batch(Job, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     @override
+    def hold_ids(self) -> frozenset[str]:
+        return frozenset(submission.id for submission in self.submissions.values())
+
+    @property
+    @override
     def event_type(self) -> str:
         return f"batch.{self.status}"
 

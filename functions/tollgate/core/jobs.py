@@ -23,6 +23,11 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
         raise NotImplementedError
 
     @property
+    def hold_ids(self) -> frozenset[str]:
+        """The ids of the holds under which providers run parts of the job."""
+        return frozenset()
+
+    @property
     def event_type(self) -> str | None:
         """The type of the webhook event at the end of the job; None for no event."""
         raise NotImplementedError

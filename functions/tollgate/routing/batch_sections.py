@@ -14,7 +14,8 @@ class BatchSection(Strict):
 
     form: BatchForm
     """`openai` for `/files` and `/batches` below `base_url`, `anthropic` for `/messages/batches`,
-    `mistral` for `/batch/jobs`, `gemini` for `batchGenerateContent`, `xai` for xAI's `/batches`."""
+    `mistral` for `/batch/jobs`, `gemini` for `batchGenerateContent`, `xai` for xAI's `/batches`,
+    `bedrock` for jobs over files in the gateway's bucket."""
     percent: Annotated[int, Field(ge=1, le=100)]
     """Price of a batched request, in percent of the endpoint's price."""
     cached_percent: Annotated[int | None, Field(ge=1, le=100)] = None

@@ -23,6 +23,7 @@ from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
+from tollgate.routing.background_section import BackgroundSection
 from tollgate.routing.batch_sections import BatchSection
 from tollgate.routing.cache_sections import CacheableSection
 from tollgate.routing.chains import GuardrailSection, RouteSection
@@ -104,18 +105,31 @@ class ProviderSection(Strict):
     """
     dialect: Dialect = Field(default_factory=Dialect)
     batch: BatchSection | None = None
+    background: BackgroundSection | None = None
 
     @model_validator(mode="after")
     def _can_batch(self) -> Self:
         """Raise ValueError for batches that the row's key, transport or codec cannot serve."""
         batch = self.batch
         if batch is not None and (
-            self.transport != "http_sse"
+            self.transport != ("bedrock_runtime" if batch.form == "bedrock" else "http_sse")
             or self.auth == "google"
             or self.auth in SIGNED_SERVICES
             or not batch.can_serve(self.codec)
         ):
             raise ValueError("must have no batch of this form with this codec, transport and auth")
+        return self
+
+    @model_validator(mode="after")
+    def _can_run_in_background(self) -> Self:
+        """Raise ValueError for background responses that the row cannot have."""
+        if self.background is not None and (
+            self.codec != "openai_responses"
+            or self.transport != "http_sse"
+            or self.auth == "google"
+            or self.auth in SIGNED_SERVICES
+        ):
+            raise ValueError("must have no background with this codec, transport and auth")
         return self
 
     @property
@@ -138,13 +152,14 @@ class ProviderSection(Strict):
 
     def row(self, slug: str) -> ProviderRow:
         """Return the provider in the type that the registry uses."""
-        made = ("slug", "key", "prompt_use", "batch")
+        made = ("slug", "key", "prompt_use", "batch", "background")
         names = [name for name in ProviderRow.__struct_fields__ if name not in made]
         return ProviderRow(
             slug=slug,
             key=self.key.reference if self.key else None,
             prompt_use=self.prompt_use.use if self.prompt_use else UNSTATED,
             batch=self.batch.terms if self.batch else None,
+            background=self.background is not None,
             **{name: getattr(self, name) for name in names},
         )
 

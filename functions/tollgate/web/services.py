@@ -115,6 +115,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """Finds the places where a provider's missing key could be set, in processes that call
     providers.
     """
+    job_region: str | None = None
+    """The region of the bucket for batches of Bedrock; None without a bucket or without a role."""
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

@@ -40,6 +40,7 @@ def wire_background_worker(
         WorkerServices(
             background=background,
             records=DynamoLineRecords(stores.generations),
+            ledger=stores.ledger,
             keys=stores.keys,
             gateways=gateways,
             endpoint=MeteredEndpoint(RESPONSES, entrance, answers=None, contents=stores.contents),

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from tollgate.aws.aws_json import AwsJson
+from tollgate.aws.objects import S3Objects
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import Clock
@@ -35,7 +36,7 @@ from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.engine.side_thread import SideThread
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
-from tollgate.providers.transports.authorization import ProviderServices
+from tollgate.providers.transports.authorization import JobBucket, ProviderServices
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
@@ -71,6 +72,7 @@ class Upstream(Struct, frozen=True, kw_only=True):
 
     registry: Registry
     pool: HttpPool
+    job_bucket: JobBucket | None
     secrets: AwsJson | None
     keys: SecretStore
     region: str
@@ -110,6 +112,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     async def aclose(self) -> None:
         """Close the connections."""
         await self.pool.close()
+        if self.job_bucket is not None:
+            await self.job_bucket.objects.close()
         if self.secrets is not None:
             await self.secrets.close()
 
@@ -149,6 +153,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         region=settings.aws_region,
         prefers_secrets=lambda_runtime_api() is not None,
     )
+    job_bucket = _wire_job_bucket(settings, clock)
     services = ProviderServices(
         pool=pool,
         secrets=keys,
@@ -156,10 +161,12 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         aws_region=settings.aws_region,
         google_file=settings.google_file,
         clock=clock,
+        job_bucket=job_bucket,
     )
     return Upstream(
         registry=Registry(services, wire_role_sessions(settings, clock)),
         pool=pool,
+        job_bucket=job_bucket,
         secrets=secrets,
         keys=keys,
         region=settings.aws_region,
@@ -168,6 +175,27 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         buffers=ProcessBuffers(
             settings.process_buffer_bytes_max, request_bytes_max=settings.request_buffer_bytes
         ),
+    )
+
+
+def _wire_job_bucket(settings: Settings, clock: Clock) -> JobBucket | None:
+    """Return the bucket for batches of Bedrock; None if the settings name no bucket or no role."""
+    name, role = settings.objects_bucket, settings.bedrock_batch_role
+    if settings.job_region is None or name is None or role is None:
+        return None
+    objects = S3Objects(
+        name,
+        settings.job_region,
+        signer(settings, "s3", clock),
+        endpoint_url=settings.s3_endpoint_url,
+    )
+    return JobBucket(
+        objects=objects,
+        name=name,
+        url=objects.url,
+        region=settings.job_region,
+        role=role,
+        jobs_url=settings.bedrock_endpoint_url,
     )
 
 

@@ -15,6 +15,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace
+from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import (
     AWS_TRANSPORTS,
@@ -67,7 +68,12 @@ _BATCHES: Final[
     "mistral": DottedName("tollgate.providers.transports.batches.mistral:make_mistral_batches"),
     "gemini": DottedName("tollgate.providers.transports.batches.gemini:make_gemini_batches"),
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
+    "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
+# Imported with the first background response that a provider runs.
+_BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
+    "tollgate.providers.transports.background:make_background"
+)
 
 
 # Imported at first use, because few gateways call Bedrock under a role.
@@ -112,7 +118,8 @@ class Registry:
                 transport()(row, self._services),
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
-                None if row.batch is None else partial(self._make_batches, row, row.batch.form),
+                self._batches(row),
+                partial(self._make_background, row) if row.background else None,
             )
         return provider
 
@@ -123,8 +130,18 @@ class Registry:
         )
         return replace(self.provider(row), transport=transport)
 
+    def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
+        """Return the loader of a row's batches; None if the deployment cannot use them."""
+        terms = row.batch
+        if terms is None or terms.find_lack(row.region, self._services.job_region) is not None:
+            return None
+        return partial(self._make_batches, row, terms.form)
+
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)
+
+    def _make_background(self, row: ProviderRow) -> ProviderBackground:
+        return _BACKGROUND()(row, self._services)
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return the places where a provider's missing credentials could be set; None if none are

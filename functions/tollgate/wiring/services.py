@@ -29,6 +29,7 @@ def wire_services(
     clock: Clock,
     journal: Journal,
     find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None,
+    job_region: str | None = None,
 ) -> Services:
     """Return the services for the API routes.
 
@@ -72,6 +73,7 @@ def wire_services(
         operator_workspace=administration.operator_workspace,
         make_tools=wire_explained_tools(clock),
         find_missing_key=find_missing_key,
+        job_region=job_region,
     )
 
 

@@ -15,7 +15,7 @@ from tollgate.core.shadows import ShadowRun
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
-from tollgate.stores.batches.queue import OpenJobs, find_submissions
+from tollgate.stores.batches.queue import OpenJobs, find_job_holds
 from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
@@ -74,6 +74,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     sender = EventSender(clock, Egress(), sealer)
     endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
     batches = wire_batch_store(stores, clock)
+    responses = wire_background_store(stores, clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(
@@ -83,7 +84,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             keys=stores.key_states,
             generations=stores.generations,
             clock=clock,
-            find_waiting=partial(find_submissions, batches),
+            find_waiting=partial(find_job_holds, batches, responses),
         ),
         maintenance=WorkspaceMaintenance(
             client,
@@ -100,9 +101,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
         open_batches=OpenJobs(batches, wire_batch_queue(settings, clock)),
-        open_background=OpenJobs(
-            wire_background_store(stores, clock), wire_background_queue(settings, clock)
-        ),
+        open_background=OpenJobs(responses, wire_background_queue(settings, clock)),
         open_shadows=OpenJobs(
             wire_shadow_store(stores, clock), wire_background_queue(settings, clock)
         ),

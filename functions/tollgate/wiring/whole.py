@@ -79,6 +79,7 @@ def wire_whole_app(
         clock=clock,
         journal=journal,
         find_missing_key=upstream.registry.find_missing_key,
+        job_region=settings.job_region,
     )
     chat = wire_chat_app(
         stores,

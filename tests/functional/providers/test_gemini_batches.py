@@ -34,7 +34,7 @@ async def test_c83_geminis_form_uploads_a_file_in_two_calls_and_creates_an_opera
     path = "/v1beta/models/m:streamGenerateContent?alt=sse"
     body = {"contents": [{"parts": [{"text": "é"}]}]}
     sent = [BatchedRequest(custom_id=f"{NAME}-0", path=path, body=body, headers={})]
-    assert await batches.submit(NAME, sent) == "batches/b-1"
+    assert await batches.submit(NAME, sent, folder="jobs/") == "batches/b-1"
     start, upload, create = upstream.received
     content = json.dumps(
         {"key": f"{NAME}-0", "request": body}, ensure_ascii=False, separators=(",", ":")
@@ -57,10 +57,10 @@ async def test_c83_geminis_form_sends_no_key_to_another_host_and_no_other_work(
     for location in ("https://elsewhere.example/upload", f"{upstream.url}.example/upload", ""):
         upstream.enqueue(Script(headers={"x-goog-upload-url": location}, chunks=[]))
         with pytest.raises(NotAccepted):
-            await batches.submit(NAME, chat)
+            await batches.submit(NAME, chat, folder="jobs/")
     assert len(upstream.received) == 3
     with pytest.raises(NotAccepted):
-        await batches.submit(NAME, requests("/v1beta/models/m:countTokens"))
+        await batches.submit(NAME, requests("/v1beta/models/m:countTokens"), folder="jobs/")
     assert len(upstream.received) == 3
 
 
@@ -73,13 +73,13 @@ async def test_c81_c83_geminis_form_submits_each_text_to_the_method_for_embeddin
     path = "/v1beta/models/m:batchEmbedContents"
     sent = BatchedRequest(custom_id=NAME, path=path, body={"requests": [text]}, headers={})
     upstream.enqueue(location, ok({"file": {"name": "files/f-1"}}), ok({"name": "batches/b-1"}))
-    assert await batches.submit(NAME, [sent]) == "batches/b-1"
+    assert await batches.submit(NAME, [sent], folder="jobs/") == "batches/b-1"
     _, upload, create = upstream.received
     assert json.loads(upload.body) == {"key": NAME, "request": text}
     assert create.path == "/v1beta/models/m:asyncBatchEmbedContent"
     two = BatchedRequest(custom_id=NAME, path=path, body={"requests": [text, text]}, headers={})
     with pytest.raises(NotAccepted):
-        await batches.submit(NAME, [two])
+        await batches.submit(NAME, [two], folder="jobs/")
     assert len(upstream.received) == 3
     upstream.enqueue(
         ok({"name": "batches/b-1", "response": {"responsesFile": "files/r"}}),

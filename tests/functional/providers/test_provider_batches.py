@@ -70,7 +70,7 @@ async def test_c83_openais_form_uploads_a_file_and_creates_a_batch_over_it(
 ) -> None:
     batches = batches_of(provider, "openai")
     upstream.enqueue(ok({"id": "file-1"}), ok({"id": "batch-1", "status": "validating"}))
-    assert await batches.submit(NAME, requests("/chat/completions")) == "batch-1"
+    assert await batches.submit(NAME, requests("/chat/completions"), folder="jobs/") == "batch-1"
     upload, create = upstream.received
     assert (upload.method, upload.path, create.path) == ("POST", "/files", "/batches")
     assert upload.headers["authorization"] == create.headers["authorization"] == "Bearer sk-secret"
@@ -146,7 +146,7 @@ async def test_c83_anthropics_form_sends_the_requests_in_one_body(
     batches = batches_of(provider, "anthropic")
     upstream.enqueue(ok({"id": "msgbatch_1", "processing_status": "in_progress", **CREATED}))
     sent = requests("/messages", **{"anthropic-version": "2023-06-01", "anthropic-beta": "b1"})
-    assert await batches.submit(NAME, sent) == "msgbatch_1"
+    assert await batches.submit(NAME, sent, folder="jobs/") == "msgbatch_1"
     [create] = upstream.received
     assert (create.path, create.headers["x-api-key"]) == ("/messages/batches", "sk-secret")
     assert create.headers["anthropic-beta"] == "b1"
@@ -205,7 +205,7 @@ async def test_c83_mistrals_form_creates_a_job_for_one_model(
 ) -> None:
     batches = batches_of(provider, "mistral")
     upstream.enqueue(ok({"id": "file-1"}), ok({"id": "job-1", "status": "QUEUED"}))
-    assert await batches.submit(NAME, requests("/chat/completions")) == "job-1"
+    assert await batches.submit(NAME, requests("/chat/completions"), folder="jobs/") == "job-1"
     upload, create = upstream.received
     assert (upload.path, create.path) == ("/files", "/batch/jobs")
     sent = [json.loads(line) for line in upload.body.splitlines() if line.startswith(b'{"custom')]
@@ -271,7 +271,7 @@ async def test_c83_only_a_refusal_makes_it_certain_that_nothing_is_accepted(
     uploaded = [] if form == "anthropic" else [ok({"id": "file-1"})]
     upstream.enqueue(*uploaded, Script.json(400, {"error": {"message": "No."}}))
     with pytest.raises(NotAccepted):
-        await batches.submit(NAME, requests(path))
+        await batches.submit(NAME, requests(path), folder="jobs/")
     for unsure in (
         Script.json(500, {}),
         Script(before_headers="close"),
@@ -280,7 +280,7 @@ async def test_c83_only_a_refusal_makes_it_certain_that_nothing_is_accepted(
     ):
         upstream.enqueue(*uploaded, unsure)
         with pytest.raises(UpstreamError):
-            await batches.submit(NAME, requests(path))
+            await batches.submit(NAME, requests(path), folder="jobs/")
 
 
 async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
@@ -290,7 +290,7 @@ async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
     for failed in (Script.json(500, {}), Script(before_headers="close")):
         upstream.enqueue(failed)
         with pytest.raises(NotAccepted):
-            await batches.submit(NAME, requests("/chat/completions"))
+            await batches.submit(NAME, requests("/chat/completions"), folder="jobs/")
     provider.secrets.secret = None
     forms: tuple[tuple[BatchForm, str], ...] = (
         ("openai", "/chat/completions"),
@@ -301,7 +301,7 @@ async def test_c83_a_file_that_cannot_be_uploaded_is_no_batch(
     )
     for form, path in forms:
         with pytest.raises(NotAccepted):
-            await batches_of(provider, form).submit(NAME, requests(path))
+            await batches_of(provider, form).submit(NAME, requests(path), folder="jobs/")
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
@@ -335,7 +335,7 @@ async def test_c83_a_key_does_not_follow_a_redirect_to_another_host(
     path = {"anthropic": "/messages", "gemini": "/v1beta/models/m:streamGenerateContent"}
     upstream.enqueue(elsewhere, elsewhere, elsewhere)
     with pytest.raises(NotAccepted):
-        await batches.submit(NAME, requests(path.get(form, "/chat/completions")))
+        await batches.submit(NAME, requests(path.get(form, "/chat/completions")), folder="jobs/")
     for called in batches.get_state("b"), answers(batches, "b"):
         with pytest.raises(UpstreamError):
             await called

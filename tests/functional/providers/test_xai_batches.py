@@ -45,7 +45,7 @@ async def test_c83_xais_form_creates_a_batch_over_a_file_under_our_name(
 ) -> None:
     batches = batches_of(provider, "xai")
     upstream.enqueue(ok({"id": "file_1"}), batch())
-    assert await batches.submit(NAME, requests("/chat/completions")) == "b"
+    assert await batches.submit(NAME, requests("/chat/completions"), folder="jobs/") == "b"
     upload, create = upstream.received
     assert (upload.path, create.path) == ("/files", "/batches")
     assert upload.headers["authorization"] == create.headers["authorization"] == "Bearer sk-secret"

@@ -11,10 +11,18 @@ from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
 from tollgate.cli.routing.permissions import (
+    BATCHES_BEGIN,
+    BATCHES_END,
     BEGIN,
     END,
     HOSTS_BEGIN,
     HOSTS_END,
+    OUTPUT_BEGIN,
+    OUTPUT_END,
+    ROLE_BEGIN,
+    ROLE_END,
+    VARIABLES_BEGIN,
+    VARIABLES_END,
     list_missing,
     write_permissions,
 )
@@ -185,14 +193,31 @@ def imported(script: str) -> str:
 
 TEMPLATE = (
     "    Metadata:\n      # {hosts_begin}\n      KeyHosts: []\n      # {hosts_end}\n"
-    "    Policies:\n      # {begin}\n      - Effect: Deny\n      # {end}\n    After: kept\n"
+    "    Policies:\n      # {begin}\n      - Effect: Deny\n      # {end}\n"
+    "    Batches:\n      # {batches_begin}\n      # {batches_end}\n"
+    "  # {role_begin}\n  # {role_end}\n  # {variables_begin}\n  # {variables_end}\n"
+    "  # {output_begin}\n  # {output_end}\n"
+    "    After: kept\n"
 )
 
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
     file = tmp_path / "template.yaml"
-    names = {"begin": BEGIN, "end": END, "hosts_begin": HOSTS_BEGIN, "hosts_end": HOSTS_END}
+    names = {
+        "begin": BEGIN,
+        "end": END,
+        "hosts_begin": HOSTS_BEGIN,
+        "hosts_end": HOSTS_END,
+        "batches_begin": BATCHES_BEGIN,
+        "batches_end": BATCHES_END,
+        "role_begin": ROLE_BEGIN,
+        "role_end": ROLE_END,
+        "variables_begin": VARIABLES_BEGIN,
+        "variables_end": VARIABLES_END,
+        "output_begin": OUTPUT_BEGIN,
+        "output_end": OUTPUT_END,
+    }
     marks = {name: mark.removeprefix("# ") for name, mark in names.items()}
     file.write_text(TEMPLATE.format(**marks))
     return file
@@ -206,7 +231,8 @@ def test_permissions_are_written_between_the_marks_and_then_are_right(template: 
     assert written.startswith("    Metadata:\n      # hosts of routing.yaml begin")
     assert "        - secret:tollgate/openai>https://api.openai.com\n" in written
     assert "        - variable:OPENAI_API_KEY>https://api.openai.com\n" in written
-    assert written.endswith("      # routing.yaml ends\n    After: kept\n")
+    assert "      # routing.yaml ends\n    Batches:\n" in written
+    assert written.endswith("  # output of routing.yaml ends\n    After: kept\n")
     assert ":secret:tollgate/openai-??????\n" in written
     again = run("permissions", FILE, "--template", template, "--check")
     assert again.exit_code == 0

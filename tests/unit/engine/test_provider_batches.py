@@ -248,9 +248,11 @@ async def test_c83_a_batch_that_is_cancelled_while_it_is_submitted_stops_there_t
     now_s = works.home.gateway.clock.now_s()
 
     class Cancelling(ScriptedBatches):
-        async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+        async def submit(
+            self, name: str, requests: Sequence[BatchedRequest], *, folder: str
+        ) -> str:
             await works.store.change(works.place, lambda found: cancel(found, now_s))
-            return await super().submit(name, requests)
+            return await super().submit(name, requests, folder=folder)
 
     cancelling = Cancelling(answer=none, runs_s=80_000)
     directory = BatchingDirectory(works.home.gateway.providers, cancelling)

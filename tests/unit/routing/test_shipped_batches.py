@@ -9,6 +9,14 @@ from tests.unit.routing.test_shipped_kinds import CATALOG, CHAINS
 # The endpoints of providers whose batches do not run all models, with the percentages of the
 # prices of tokens and of cached tokens.
 SOME = {
+    "bedrock/us.amazon.nova-2-lite-v1:0": (50, None),
+    "bedrock/us.amazon.nova-lite-v1:0": (50, None),
+    "bedrock/us.amazon.nova-micro-v1:0": (50, None),
+    "bedrock/us.amazon.nova-pro-v1:0": (50, None),
+    "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0": (50, None),
+    "bedrock/us.anthropic.claude-opus-5": (50, None),
+    "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0": (50, None),
+    "bedrock/us.meta.llama3-3-70b-instruct-v1:0": (50, None),
     "dashscope/qwen3.7-plus": (50, 100),
     "groq/llama-3.1-8b-instant": (50, 100),
     "groq/llama-3.3-70b-versatile": (50, 100),

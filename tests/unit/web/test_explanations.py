@@ -87,6 +87,32 @@ async def test_c53_c83_batches_of_gemini_embed_one_text_a_line() -> None:
         assert [each["batch_percent"] for each in reply.json["candidates"]] == [percent]
 
 
+@pytest.mark.parametrize(
+    ("job_region", "percent", "lack"),
+    [
+        (None, None, "needs an S3 bucket and TOLLGATE_BEDROCK_BATCH_ROLE"),
+        ("eu-west-1", None, "needs a bucket in us-east-1, but the gateway's is in eu-west-1"),
+        ("us-east-1", 50, None),
+    ],
+)
+async def test_c53_c83_a_candidate_says_what_batches_at_bedrock_lack(
+    job_region: str | None, percent: int | None, lack: str | None
+) -> None:
+    near = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-east-1"}
+    terms = {"form": "bedrock", "percent": 50, "source": "made up", "checked": RECENTLY}
+    call = await api(providers={"near": {**near, "batch": terms}, "far": provider()})
+    call = replace(call, changes={"job_region": job_region})
+    reply = await ask(call, "acme/large")
+    first, second = reply.json["candidates"]
+    assert (first["batch_percent"], first["batch_lack"]) == (percent, lack)
+    assert (second["batch_percent"], second["batch_lack"]) == (None, None)
+    tools = [{"type": "function", "function": {"name": "look_up"}}]
+    asked = await ask(call, "acme/large", tools=tools)
+    assert asked.json["candidates"][0]["batch_percent"] is None
+    expected = f"in batches {lack}" if lack else "50% of the price in batches"
+    assert expected in "\n".join(render_explanation(reply.json))
+
+
 async def test_c53_a_chat_request_is_told_its_candidates_and_what_removed_each() -> None:
     call = await api()
     tools = [{"type": "function", "function": {"name": "look_up"}}]

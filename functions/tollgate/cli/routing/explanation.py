@@ -144,6 +144,8 @@ def _remark(candidate: Any) -> str:
         rests = "one request probes it after its rest"
     percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
     batched = f"{percent}% of the price in batches" if percent else ""
+    lack = candidate["batch_lack"] if candidate["attempt"] == 1 else None
+    batched = f"in batches {lack}" if lack else batched
     thin = candidate.get("thin")
     percent = candidate.get("cached_percent")
     cached = f"{percent}% of prompts cached" if percent else ""

@@ -32,8 +32,21 @@ BEDROCK_BEGIN: Final = (
 BEDROCK_END: Final = "# Bedrock in routing.yaml ends"
 HOSTS_BEGIN: Final = "# hosts of routing.yaml begin; `tollgate permissions` writes what follows"
 HOSTS_END: Final = "# hosts of routing.yaml end"
+BATCHES_BEGIN: Final = "# batches of routing.yaml begin; `tollgate permissions` writes what follows"
+BATCHES_END: Final = "# batches of routing.yaml end"
+ROLE_BEGIN: Final = "# role of routing.yaml begins; `tollgate permissions` writes what follows"
+ROLE_END: Final = "# role of routing.yaml ends"
+VARIABLES_BEGIN: Final = (
+    "# variables of routing.yaml begin; `tollgate permissions` writes what follows"
+)
+VARIABLES_END: Final = "# variables of routing.yaml end"
+OUTPUT_BEGIN: Final = "# output of routing.yaml begins; `tollgate permissions` writes what follows"
+OUTPUT_END: Final = "# output of routing.yaml ends"
 
 _PINS: Final = "KeyHosts"
+_ROLE: Final = "!GetAtt BedrockBatchRole.Arn"
+# The folders of a batch for its jobs, `batch_folder` in stores/rules/object_names.py.
+_JOBS: Final = "batches/*/jobs/*"
 _ANCHOR: Final = "bedrock_"
 _BEDROCK_ACTION: Final = "  Action: bedrock"
 
@@ -99,16 +112,37 @@ def write_permissions(template: str, needed: Permissions) -> str:
         statements = _anchored(statements)
         lines = list(_policies_of_bedrock(needed))
         template = _replace_marked(template, BEDROCK_BEGIN, BEDROCK_END, lines)
-    return _replace_marked(template, BEGIN, END, list(statements))
+    template = _replace_marked(template, BEGIN, END, list(statements))
+    batches = bool(needed.batch_models)
+    for begin, end, lines in (
+        (BATCHES_BEGIN, BATCHES_END, [*_batch_statements(needed)] if batches else []),
+        (ROLE_BEGIN, ROLE_END, [*_batch_role(needed)] if batches else []),
+        (
+            VARIABLES_BEGIN,
+            VARIABLES_END,
+            [f"TOLLGATE_BEDROCK_BATCH_ROLE: {_ROLE}"] if batches else [],
+        ),
+        (
+            OUTPUT_BEGIN,
+            OUTPUT_END,
+            ["BedrockBatchRoleArn:", f"  Value: {_ROLE}"] if batches else [],
+        ),
+    ):
+        # Templates of earlier versions lack these marks.
+        if lines or begin in template:
+            template = _replace_marked(template, begin, end, lines)
+    return template
 
 
 def _replace_marked(template: str, begin: str, end: str, lines: Sequence[str]) -> str:
     marked = rf"(?P<indent>^ *){re.escape(begin)}\n.*?^ *{re.escape(end)}$"
-    found = re.search(marked, template, re.M | re.S)
-    if found is None:
+    if re.search(marked, template, re.M | re.S) is None:
         raise click.ClickException(f"the template has no lines {begin!r} and {end!r}")
-    written = "\n".join(f"{found['indent']}{line}" for line in (begin, *lines, end))
-    return template[: found.start()] + written + template[found.end() :]
+
+    def written(found: re.Match[str]) -> str:
+        return "\n".join(f"{found['indent']}{line}" for line in (begin, *lines, end))
+
+    return re.sub(marked, written, template, flags=re.M | re.S)
 
 
 def _statements(needed: Permissions) -> Iterator[str]:
@@ -123,7 +157,7 @@ def _statements(needed: Permissions) -> Iterator[str]:
     # SageMaker's streaming call needs this action too (API reference, 2026-11-21).
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
     for action in needed.actions:
-        yield from ("- Effect: Allow", f"  Action: {action}", '  Resource: "*"')
+        yield from _allow(action, '"*"')
 
 
 def _anchored(lines: Iterable[str]) -> Iterator[str]:
@@ -167,3 +201,56 @@ def _mantle_statements(action: str, grants: Sequence[MantleGrant]) -> Iterator[s
         yield "    StringEquals:"
         yield "      bedrock-mantle:Model:"
         yield from (f"        - {model}" for model in grant.models)
+
+
+def _batch_statements(needed: Permissions) -> Iterator[str]:
+    """Yield the statements of the function that submits lines to Bedrock's batches."""
+    create = (*needed.batch_models, *needed.batch_jobs)
+    yield from _statement("bedrock:CreateModelInvocationJob", create)
+    actions = "[bedrock:GetModelInvocationJob, bedrock:StopModelInvocationJob]"
+    yield from _statement(actions, needed.batch_jobs)
+    # The list of jobs cannot be limited to resources.
+    yield from _allow("bedrock:ListModelInvocationJobs", '"*"')
+    yield from _allow("iam:PassRole", _ROLE)
+    yield '  Condition: {StringEquals: {"iam:PassedToService": bedrock.amazonaws.com}}'
+
+
+def _batch_role(needed: Permissions) -> Iterator[str]:
+    """Yield the role by which Bedrock reads and writes the files of batches."""
+    yield from (
+        "BedrockBatchRole:",
+        "  Type: AWS::IAM::Role",
+        "  Properties:",
+        "    Description: Lets Bedrock read and write the files of batches",
+        "    AssumeRolePolicyDocument:",
+        '      Version: "2012-10-17"',
+        "      Statement:",
+        "        - Effect: Allow",
+        "          Principal: {Service: bedrock.amazonaws.com}",
+        "          Action: sts:AssumeRole",
+        "          Condition:",
+        '            StringEquals: {"aws:SourceAccount": !Ref AWS::AccountId}',
+        "            ArnLike:",
+        '              "aws:SourceArn":',
+        *(f"                - !Sub {jobs}" for jobs in needed.batch_jobs),
+        "    Policies:",
+        "      - PolicyName: batches",
+        "        PolicyDocument:",
+        '          Version: "2012-10-17"',
+        "          Statement:",
+    )
+    statements = (
+        "- Effect: Allow",
+        "  Action: [s3:GetObject, s3:PutObject]",
+        f"  Resource: !Sub ${{ObjectsBucket.Arn}}/{_JOBS}",
+        # Needed for the whole bucket: "Create a custom service role for batch inference" in the
+        # Bedrock user guide (2026-11-28).
+        *_allow("s3:ListBucket", "!GetAtt ObjectsBucket.Arn"),
+        "- *use_key_in_bucket",
+        *_statement("bedrock:InvokeModel", needed.batch_profiles),
+    )
+    yield from (f"            {line}" for line in statements)
+
+
+def _allow(action: str, resource: str) -> Iterator[str]:
+    yield from ("- Effect: Allow", f"  Action: {action}", f"  Resource: {resource}")

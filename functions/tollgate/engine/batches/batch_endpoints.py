@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.request import GenerationRequest
-from tollgate.core.work.base import InputWork
+from tollgate.core.request import AssistantMessage, GenerationRequest, ToolMessage
+from tollgate.core.work.base import InputWork, Work
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ParsedWork
 from tollgate.routing.planning.plan import Plan
@@ -19,28 +20,42 @@ _FIND_GUARDS: Final = DottedName[Callable[..., tuple[object, ...]]](
 def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     """Return the first endpoint of a plan if its provider can run the request in a batch.
 
-    The gateway itself runs requests for which it has work of its own before or during the answer:
-    files, documents, tools, guardrails, limits of sessions. It also runs those under a prompt
-    policy, because a provider stores the requests and answers of its batches, and those under a
-    quota of requests or tokens, because one hold for all lines counts money only.
+    The gateway itself runs requests with server tools, and those under a prompt policy, because a
+    provider stores the requests and answers of its batches. It also runs requests with tools or
+    formats that the batches do not take, and those of batches that need a bucket that the
+    deployment lacks.
+    """
+    first, request = plan.attempts[0], call.parsed.request
+    if first.batch is None or _has_prompt_policy(gateway, call):
+        return None
+    if isinstance(request, InputWork) and not first.batch.takes(request.inputs):
+        return None
+    if isinstance(request, GenerationRequest) and request.server_tools:
+        return None
+    if not first.batch.limits.takes_tools and _uses_tools(request):
+        return None
+    if gateway.providers.provider(first.target.provider, call.principal).batches is None:
+        return None
+    return first.target.endpoint_id if can_wait_at_provider(gateway, call, plan) else None
+
+
+def can_wait_at_provider(gateway: Gateway, call: Call, plan: Plan) -> bool:
+    """Return whether the first endpoint of a plan can answer while the gateway does nothing.
+
+    The gateway has work of its own before or during an answer for files, documents, guardrails and
+    limits of sessions. Quotas of requests or tokens are not counted by the hold of a submission,
+    which counts money only.
     """
     first = plan.attempts[0]
-    if first.batch is None or first.target.guardrail or first.service_tier:
-        return None
-    work = call.parsed.request
-    if isinstance(work, InputWork) and not first.batch.takes(work.inputs):
-        return None
-    if _has_prompt_policy(gateway, call):
-        return None
+    if first.target.guardrail or first.service_tier:
+        return False
     if call.session is not None or not _is_plain(call.parsed):
-        return None
+        return False
     quotas = call.principal.key_quotas
     if any(each.unit != "usd" and each.covers(first.target.model) for each in quotas):
-        return None
+        return False
     has_guards = gateway.planner.catalog.guardrails or call.principal.guardrails
-    if has_guards and _FIND_GUARDS()(gateway, call, plan):
-        return None
-    return first.target.endpoint_id
+    return not (has_guards and _FIND_GUARDS()(gateway, call, plan))
 
 
 def _has_prompt_policy(gateway: Gateway, call: Call) -> bool:
@@ -58,5 +73,23 @@ def _is_plain(parsed: ParsedWork) -> bool:
     if isinstance(parsed, ParsedCall) and (parsed.window or parsed.compacts):
         return False
     if isinstance(request, GenerationRequest):
-        return not (request.server_tools or request.preferences.require_parameters)
+        return not request.preferences.require_parameters
     return not request.addresses
+
+
+def _uses_tools(request: Work) -> bool:
+    """Return whether a request has tools, calls or results of tools, or a format of the answer."""
+    if not isinstance(request, GenerationRequest):
+        return False
+    return bool(
+        request.tools
+        or request.output_format
+        or any(
+            isinstance(message, ToolMessage)
+            or (
+                isinstance(message, AssistantMessage)
+                and any(isinstance(part, ToolCall) for part in message.content)
+            )
+            for message in request.messages
+        )
+    )

@@ -59,6 +59,8 @@ class LineEncoding:
         self._planner: BatchPlanner | None = None
         self.prices: PriceSchedule | None = None
         """The prices of the provider's batches; None until a line is encoded."""
+        self.lines_min = 1
+        """The smallest number of lines that the provider accepts."""
         self.tier: TierLimits | None = None
         """The limits of the key's tier."""
         self.models: tuple[str, ...] = ()
@@ -101,8 +103,10 @@ class LineEncoding:
     def _planner_for(self, offered: Attempt) -> BatchPlanner | None:
         """Return the planner at the price of batches; None if the line has another price."""
         gateway, principal = self._run.parser.gateway, self._run.parser.principal
-        if self._offered is None and (prices := offered.batch_prices) is not None:
+        prices = offered.batch_prices
+        if self._offered is None and offered.batch is not None and prices is not None:
             self._offered, self.prices = offered, prices
+            self.lines_min = offered.batch.limits.requests_min
             # No hold is topped up while the provider runs the lines.
             covers = (principal.admission or gateway.admission) == "covered"
             self._planner = BatchPlanner(

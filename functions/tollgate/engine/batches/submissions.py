@@ -30,6 +30,7 @@ from tollgate.routing.planning.batch_planner import BatchPlanner
 from tollgate.routing.price import PriceSchedule
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.ports.batches import SubmissionLedger
+from tollgate.stores.rules.object_names import batch_folder
 
 _log = logging.getLogger(__name__)
 
@@ -172,7 +173,7 @@ class SubmittedPiece:
             encode = partial(encoding.add, lines[first : first + _GROUP])
             await gateway.side.run(self._run.batch.workspace_id, encode)
         encoded, prices = encoding.lines, encoding.prices
-        if prices is None or not encoded:
+        if prices is None or len(encoded) < encoding.lines_min:
             return await self._leave_to_gateway()
         claim = Submission(id=gateway.ids.new_id(), provider=self._slug, at_s=gateway.clock.now_s())
         if not await self._store(claim):
@@ -222,7 +223,8 @@ class SubmittedPiece:
             for each in encoded
         ]
         try:
-            batch_id = await batches.submit(claim.id, requests)
+            folder = f"{batch_folder(self._run.batch)}jobs/{claim.id}/"
+            batch_id = await batches.submit(claim.id, requests, folder=folder)
         except NotAccepted as refused:
             _log.info("%s accepts no batch %s: %s", self._slug, claim.id, refused.__cause__)
             await self.settle(submitted, 0)

@@ -19,6 +19,7 @@ from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult
 from tollgate.core.work.kinds import WorkKind
+from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.provider_batches import BatchTerms, ProviderBatches
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
@@ -348,6 +349,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """The display name; None if the provider has only a slug."""
     batch: BatchTerms | None = None
     """The terms of the provider's own batches; None if it runs none."""
+    background: bool = False
+    """True if the provider runs responses in background itself."""
 
 
 class Provider(Struct, frozen=True):
@@ -364,3 +367,5 @@ class Provider(Struct, frozen=True):
     """Loaders of the codecs for other kinds of work with streamed results."""
     batches: Callable[[], ProviderBatches] | None = None
     """Loads the provider's own batches; None if it runs none."""
+    background: Callable[[], ProviderBackground] | None = None
+    """Loads the responses that the provider runs in background; None if it runs none."""

@@ -124,6 +124,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "moderation": DottedName("tollgate.providers.codecs.bedrock_guardrails.codec:CODEC"),
         },
         batch_transports=frozenset({"bedrock_runtime"}),
+        batch_forms={"bedrock": _BATCHED_CHAT},
     ),
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(

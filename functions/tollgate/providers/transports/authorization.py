@@ -6,10 +6,12 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from tollgate.aws.objects import ObjectStore
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
+from tollgate.http1.request import Method
 from tollgate.providers.ports.base import ProviderRow
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.ports.base import SecretStore
@@ -22,7 +24,7 @@ class Authorization(Protocol):
     """Authorizes the requests of a row."""
 
     async def authorize(
-        self, url: str, headers: Mapping[str, str], body: bytes
+        self, url: str, headers: Mapping[str, str], body: bytes, *, method: Method = "POST"
     ) -> Mapping[str, str]:
         """Return the headers of a request with its authorization added; raise MissingCredentials
         without credentials.
@@ -58,7 +60,7 @@ class KeyHeader:
         self._secrets = secrets
 
     async def authorize(
-        self, url: str, headers: Mapping[str, str], body: bytes
+        self, url: str, headers: Mapping[str, str], body: bytes, *, method: Method = "POST"
     ) -> Mapping[str, str]:
         key = await secret_of(self._row, self._secrets)
         if key is None:
@@ -87,6 +89,25 @@ def required_credentials(
     return read
 
 
+class JobBucket(Struct, frozen=True, kw_only=True):
+    """The gateway's bucket for the files of jobs at AWS, and the role by which AWS reads it."""
+
+    objects: ObjectStore
+    name: str
+    url: str
+    """The address to which the keys of objects are appended."""
+    region: str
+    role: str
+    """The ARN of the role."""
+    jobs_url: str | None = None
+    """The address of Bedrock's API of jobs; None for the regional one."""
+
+    @property
+    def uri(self) -> str:
+        """The address in the form that Bedrock takes, with a slash at the end."""
+        return f"s3://{self.name}/"
+
+
 class ProviderServices(Struct, frozen=True, kw_only=True):
     """The services that transports and authorizations need."""
 
@@ -101,18 +122,28 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     environment names no file.
     """
     clock: Clock
+    job_bucket: JobBucket | None = None
+    """The bucket for the files of jobs; None in a deployment without one."""
+
+    @property
+    def job_region(self) -> str | None:
+        """The region of the bucket for jobs; None without one."""
+        return None if self.job_bucket is None else self.job_bucket.region
 
 
 class AwsSignature:
-    """Authorization by a signature with the gateway's AWS credentials; `auth` is the service."""
+    """Authorization by a signature with the gateway's AWS credentials."""
 
-    def __init__(self, row: ProviderRow, services: ProviderServices) -> None:
+    def __init__(
+        self, row: ProviderRow, services: ProviderServices, *, service: str | None = None
+    ) -> None:
+        """Sign requests to a service in the row's region; `auth` of the row is the default."""
         if row.region is None:
             raise ValueError(f"provider {row.slug} has no region")
         credentials = required_credentials(row, services.credentials)
-        self._signer = Signer(row.auth, row.region, credentials, services.clock)
+        self._signer = Signer(service or row.auth, row.region, credentials, services.clock)
 
     async def authorize(
-        self, url: str, headers: Mapping[str, str], body: bytes
+        self, url: str, headers: Mapping[str, str], body: bytes, *, method: Method = "POST"
     ) -> Mapping[str, str]:
-        return self._signer.sign("POST", url, headers, body)
+        return self._signer.sign(method, url, headers, body)

@@ -72,7 +72,7 @@ class GoogleToken:
         self._ends_at_s = 0.0
 
     async def authorize(
-        self, url: str, headers: Mapping[str, str], body: bytes
+        self, url: str, headers: Mapping[str, str], body: bytes, *, method: Method = "POST"
     ) -> Mapping[str, str]:
         account = await secret_of(self._row, self._secrets)
         async with self._refreshing:

@@ -31,7 +31,7 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: bytes
     connect_s: float
-    method: Literal["GET", "POST"] = "POST"
+    method: Literal["GET", "POST", "DELETE"] = "POST"
     form: tuple[FormPart, ...] = ()
     """Fields to send as multipart/form-data; if there are any, `body` is not sent."""
 

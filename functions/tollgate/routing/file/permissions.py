@@ -1,7 +1,7 @@
 """Computes the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
@@ -67,6 +67,12 @@ class Permissions(Struct, frozen=True, kw_only=True):
     sagemaker_endpoints: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     """Actions that IAM cannot limit to particular resources."""
+    batch_models: tuple[str, ...] = ()
+    """ARNs of models for which jobs of Bedrock's batch inference are created."""
+    batch_profiles: tuple[str, ...] = ()
+    """ARNs of models that Bedrock invokes by its role, because inference profiles lead to them."""
+    batch_jobs: tuple[str, ...] = ()
+    """ARNs that match those jobs."""
     key_hosts: tuple[str, ...] = ()
     """Pinned pairs of a secret and a host, which no IAM policy enforces."""
 
@@ -76,7 +82,14 @@ class Permissions(Struct, frozen=True, kw_only=True):
         bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
         grants = (*self.mantle, *self.mantle_counted)
         mantle = chain.from_iterable((grant.resource, *grant.models) for grant in grants)
-        arns = (*bedrock, *self.bedrock_projects, *self.secrets, *self.sagemaker_endpoints)
+        batches = (*self.batch_models, *self.batch_jobs)
+        arns = (
+            *bedrock,
+            *self.bedrock_projects,
+            *self.secrets,
+            *self.sagemaker_endpoints,
+            *batches,
+        )
         return (*arns, *mantle, *self.actions, *self.key_hosts)
 
 
@@ -86,6 +99,7 @@ def compile_permissions(routing: Routing) -> Permissions:
     Endpoints that the gateway's prompt policy refuses get none.
     """
     routing = without_refused(routing)
+    batches = [*_batches(routing)]
     return Permissions(
         models=tuple(sorted(set(_bedrock_models(routing, streams=True)))),
         whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),
@@ -97,6 +111,9 @@ def compile_permissions(routing: Routing) -> Permissions:
         counted_models=tuple(sorted(set(_counted_models(routing)))),
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
         actions=(_TEXTRACT,) if routing.ocr and routing.ocr.engine == "textract" else (),
+        batch_models=_sorted(arn for batch in batches for arn in batch.models),
+        batch_profiles=_sorted(arn for batch in batches for arn in batch.invoked),
+        batch_jobs=_sorted(batch.jobs for batch in batches),
         key_hosts=tuple(pair.pin for pair in list_key_hosts(routing)),
     )
 
@@ -205,6 +222,42 @@ def _mantle_grants(routing: Routing, *, counted: bool) -> tuple[MantleGrant, ...
         )
         for region, names in sorted(models.items())
     )
+
+
+class _Batch(Struct, frozen=True, kw_only=True):
+    """The resources of one model that runs in Bedrock's batch inference."""
+
+    models: tuple[str, ...]
+    invoked: tuple[str, ...]
+    jobs: str
+
+
+def _batches(routing: Routing) -> Iterator[_Batch]:
+    """Yield the resources of each model whose lines are submitted to Bedrock's batch inference.
+
+    Service Authorization Reference, Amazon Bedrock: `CreateModelInvocationJob` applies to models
+    and jobs. Bedrock user guide, "Create a custom service role for batch inference" (2026-11-28):
+    for an inference profile, the role needs `InvokeModel` on the profile and its models.
+    """
+    for model in routing.models.values():
+        for endpoint in model.endpoints if model.kind == "chat" else ():
+            provider = routing.providers[endpoint.provider]
+            terms = provider.batch.terms if provider.batch else None
+            if terms is None or not (terms.limits.needs_bucket and terms.covers(endpoint.upstream)):
+                continue
+            region = provider.region or "${AWS::Region}"
+            models = tuple(_bedrock_arns(endpoint.upstream, region))
+            is_profile = any(_MODEL not in arn for arn in models)
+            yield _Batch(
+                models=models,
+                invoked=models if is_profile else (),
+                jobs=f"arn:${{AWS::Partition}}:bedrock:{region}"
+                ":${AWS::AccountId}:model-invocation-job/*",
+            )
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
 
 
 def _counted_models(routing: Routing) -> Iterator[str]:

@@ -171,7 +171,7 @@ class ReplayPlanner:
             return None
         if first.target.guardrail or first.service_tier:
             return None
-        if first.batch is None or not first.batch.takes(trace.inputs):
+        if first.batch is None or not first.batch.takes(trace.inputs, trace.capabilities):
             return None
         return first.batch_prices
 

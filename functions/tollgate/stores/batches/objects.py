@@ -10,11 +10,9 @@ from tollgate.core.batches import Batch
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.stored import NewFile, StoredFile
 from tollgate.stores.files.files import DynamoFileStore
-from tollgate.stores.rules.object_names import workspace_folder
+from tollgate.stores.rules.object_names import batch_folder
 
 _DELETED_AT_ONCE: Final = 32
-# A lifecycle rule of the bucket, or the sweeper, deletes leftover objects below this prefix.
-PREFIX: Final = "batches/"
 
 
 class StoredBatchObjects:
@@ -70,11 +68,6 @@ class StoredBatchObjects:
                 param="input_file_id",
             )
         return file
-
-
-def batch_folder(batch: Batch) -> str:
-    """Return the prefix of a batch's intermediate results, which ends in `/`."""
-    return f"{PREFIX}{workspace_folder(batch.workspace_id)}/{batch.id}/"
 
 
 def _object(batch: Batch, name: str) -> str:

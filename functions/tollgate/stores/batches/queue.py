@@ -6,6 +6,7 @@ from msgspec import json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch
 from tollgate.stores.ports.batches import AnyJob, BatchPlace, JobStore
 
@@ -55,11 +56,17 @@ class OpenJobs(Generic[AnyJob]):
             await self._queue.aclose()
 
 
-async def find_submissions(batches: JobStore[Batch]) -> frozenset[str]:
-    """Return the ids of the holds of all submissions to providers."""
-    found = set[str]()
-    for place in await batches.open_jobs():
-        batch = await batches.get(place)
-        if batch is not None:
-            found |= {submission.id for submission in batch.submissions.values()}
-    return frozenset(found)
+async def find_job_holds(
+    batches: JobStore[Batch], responses: JobStore[BackgroundResponse]
+) -> frozenset[str]:
+    """Return the ids of the holds under which providers run batches and responses."""
+    return await _holds_of(batches) | await _holds_of(responses)
+
+
+async def _holds_of(store: JobStore[AnyJob]) -> frozenset[str]:
+    found = frozenset[str]()
+    for place in await store.open_jobs():
+        job = await store.get(place)
+        if job is not None:
+            found |= job.hold_ids
+    return found

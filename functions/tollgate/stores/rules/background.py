@@ -6,7 +6,12 @@ the try before.
 
 from msgspec.structs import replace
 
-from tollgate.core.background import BackgroundFailure, BackgroundResponse, BackgroundStatus
+from tollgate.core.background import (
+    BackgroundFailure,
+    BackgroundResponse,
+    BackgroundStatus,
+    ProviderRun,
+)
 from tollgate.core.batches import StepTry
 
 
@@ -30,7 +35,7 @@ def begin_answer(
         return None
     if job.tries:
         trial = replace(trial, number=job.tries[-1].number + 1)
-    return replace(job, tries=(*job.tries, trial), status="in_progress")
+    return replace(job, tries=(*job.tries, trial), status=_unless_cancelled(job, "in_progress"))
 
 
 def extend_answer(
@@ -53,8 +58,24 @@ def give_answer_back(
     if not holds_lease(job, try_id):
         return None
     *earlier, trial = job.tries
-    ended = replace(trial, until_s=until_s, clean=clean)
-    return replace(job, tries=(ended,) if clean else (*earlier, ended), status="queued")
+    ended = replace(trial, until_s=0.0 if job.status == "cancelled" else until_s, clean=clean)
+    status = _unless_cancelled(job, "queued" if job.run is None else "in_progress")
+    return replace(job, tries=(ended,) if clean else (*earlier, ended), status=status)
+
+
+def note_run(
+    job: BackgroundResponse, try_id: str, run: ProviderRun | None
+) -> BackgroundResponse | None:
+    """Return the response with its run at a provider; None if the try has lost its lease.
+
+    A cancelled response that no provider runs has ended.
+    """
+    if not holds_lease(job, try_id):
+        return None
+    if job.run == run:
+        return job
+    is_over = run is None and job.status == "cancelled"
+    return replace(job, run=run, tries=() if is_over else job.tries)
 
 
 def finish_answer(
@@ -71,19 +92,29 @@ def finish_answer(
         return None
     return replace(
         job,
-        status=status,
+        status=_unless_cancelled(job, status),
         ended_s=int(now_s),
         tries=(),
+        run=None,
         generation_id=generation_id,
-        failure=failure,
+        failure=None if job.status == "cancelled" else failure,
     )
 
 
 def cancel_answer(job: BackgroundResponse, now_s: float) -> BackgroundResponse | None:
     """Return the response as cancelled; None if it has ended.
 
-    The worker that runs it finds that its lease is lost, and ends the generation.
+    The worker that runs it finds that its lease is lost, and ends the generation. If a provider
+    runs it, the next try cancels it there, and bills what ran.
     """
-    if job.is_ended:
+    if job.is_ended or job.status == "cancelled":
         return None
+    if job.run is not None:
+        *earlier, trial = job.tries
+        trial = replace(trial, until_s=0.0) if trial.clean else trial
+        return replace(job, status="cancelled", tries=(*earlier, trial))
     return replace(job, status="cancelled", ended_s=int(now_s), tries=())
+
+
+def _unless_cancelled(job: BackgroundResponse, status: BackgroundStatus) -> BackgroundStatus:
+    return "cancelled" if job.status == "cancelled" else status

@@ -18,9 +18,9 @@ from tollgate.stores.aws.tables import Tables, query_rows
 from tollgate.stores.batches.background import BACKGROUND, StoredBackgroundParts
 from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore, JobKind
 from tollgate.stores.batches.keys import batch_partition
-from tollgate.stores.batches.objects import batch_folder
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 from tollgate.stores.records.contents import ObjectContentLog
+from tollgate.stores.rules.object_names import batch_folder
 from tollgate.stores.subjects.standing import DynamoSubjectStore
 from tollgate.stores.subjects.stored import delete_below
 

@@ -128,13 +128,14 @@ class BackgroundLedger(LineLedger):
             except LedgerError as failure:
                 if failure.code is not ErrorCode.PAYLOAD_TOO_LARGE:
                     raise
-                record = _unbilled(record, failure.code)
+                record = unbilled(record, failure.code)
         elif record.outcome == "cancelled" and not self._is_delivered():
-            record = _unbilled(record, None)
+            record = unbilled(record)
         return await self._billed_by.settle(hold, record)
 
 
-def _unbilled(record: GenerationRecord, code: ErrorCode | None) -> GenerationRecord:
+def unbilled(record: GenerationRecord, code: ErrorCode | None = None) -> GenerationRecord:
+    """Return the record of an answer that failed, which costs nothing."""
     error = record.error if code is None else code.value
     return replace(record, outcome="error", error=error, cost_nano_usd=0, lines=())
 

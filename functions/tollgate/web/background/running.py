@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -16,6 +16,7 @@ from tollgate.core.background import (
     WAIT_MAX_S,
     BackgroundFailure,
     BackgroundResponse,
+    ProviderRun,
 )
 from tollgate.core.batches import StepTry
 from tollgate.core.clock import Clock, Deadline
@@ -29,16 +30,20 @@ from tollgate.core.errors import (
 from tollgate.core.ids import IdSource, following_id
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.tracing import PlatformIds
-from tollgate.engine.batches.line_run import WAITS_FOR, Waits, wait_after
+from tollgate.engine.batches.line_run import WAITS_FOR, Undecided, Waits, wait_after
 from tollgate.engine.batches.worker import LEASE_S, GatewaySource
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.generate import generate
 from tollgate.engine.replies.reply_sink import SingleCallSink
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.responses.errors import response_error
 from tollgate.ingress.responses.stored import StoredResponse
-from tollgate.stores.ports.base import KeyDirectory
-from tollgate.stores.ports.batches import BackgroundServices, BatchPlace, LineRecords
+from tollgate.stores.ports.base import KeyDirectory, Ledger
+from tollgate.stores.ports.batches import (
+    BackgroundServices,
+    BatchPlace,
+    LineRecords,
+    SubmissionLedger,
+)
 from tollgate.stores.rules.background import (
     begin_answer,
     extend_answer,
@@ -46,6 +51,7 @@ from tollgate.stores.rules.background import (
     give_answer_back,
     holds_lease,
     is_free,
+    note_run,
 )
 from tollgate.stores.rules.sweep import lost_generation
 from tollgate.web.access import METERED
@@ -56,6 +62,15 @@ from tollgate.web.background.answering import (
     store_answer,
 )
 from tollgate.web.background.events import EventLog, events_name
+from tollgate.web.background.outcomes import (
+    Answered,
+    TryOutcome,
+    ended_worker,
+    failed_by,
+    too_large,
+    too_long,
+)
+from tollgate.web.background.provider_runs import ResponseRun, RunAnswer, RunServices
 from tollgate.web.background.starting import REQUEST, StoredRequest
 from tollgate.web.chat_app import MeteredEndpoint
 from tollgate.web.generation.entrance import Entered
@@ -78,24 +93,13 @@ class WorkerServices(Struct, frozen=True, kw_only=True):
 
     background: BackgroundServices
     records: LineRecords
+    ledger: SubmissionLedger
     keys: KeyDirectory
     gateways: GatewaySource
     endpoint: MeteredEndpoint
     """The endpoint whose requests wait, which makes their calls."""
     ids: IdSource
     clock: Clock
-
-
-class _Answered(Struct, frozen=True):
-    generation_id: str
-    content: bytes
-
-
-class _Undecided(Struct, frozen=True):
-    """A generation that may or may not have been billed; the next try decides."""
-
-
-_Outcome = _Answered | BackgroundFailure | Waits | _Undecided
 
 
 class BackgroundWorker:
@@ -151,14 +155,14 @@ class _Try:
             return None
         except GatewayError as failure:
             _log.warning("a try of %s failed: %s", self._job.id, failure.message)
-            outcome = _Undecided()
+            outcome = Undecided()
         finally:
             watching.cancel()
             answering.cancel()
             await asyncio.wait({watching, answering})
         return await self._end(outcome)
 
-    async def _watch(self, answering: "asyncio.Task[_Outcome]") -> None:
+    async def _watch(self, answering: "asyncio.Task[TryOutcome]") -> None:
         """Renew the lease; cancel the answer once the caller has cancelled the response."""
         clock, store = self._services.clock, self._services.background.store
         job = self._job
@@ -178,8 +182,10 @@ class _Try:
                         place, partial(extend_answer, try_id=self._trial.id, until_s=until_s)
                     )
 
-    async def _answer(self, deadline: Deadline) -> _Outcome:
+    async def _answer(self, deadline: Deadline) -> TryOutcome:
         *earlier, _ = self._job.tries
+        if self._job.run is not None:
+            return await self._follow(earlier, deadline)
         for trial in earlier:
             recalled = None if trial.clean else await self._recall(trial)
             if recalled is not None:
@@ -187,39 +193,89 @@ class _Try:
         is_lost = any(not trial.clean for trial in earlier)
         if is_lost and await self._parts.get(self._job, events_name(1)) is not None:
             # Callers have read the first events of an answer that will never go on.
-            return _failure(_ended_worker())
+            return failed_by(ended_worker())
         if sum(not trial.clean for trial in earlier) >= _DEATHS_MAX:
-            return _failure(InternalError())
+            return failed_by(InternalError())
         try:
             return await self._generate(deadline)
         except GatewayError as refusal:
             # Refused before its hold; a store that is away is tried again like a rate limit.
             return self._refused(refusal)
 
-    async def _recall(self, trial: StepTry) -> _Outcome | None:
+    async def _recall(self, trial: StepTry) -> TryOutcome | None:
         """Return the outcome of a generation that an earlier worker began; None for none.
 
         A generation without a record is recorded as lost. Even if its worker still runs, the
         generation can then no longer be billed.
         """
+        record = await self._decide(trial)
+        if record.outcome == "ok":
+            return await self._recall_answer(record)
+        if record.error is None or record.error in WAITS_FOR:
+            return None
+        return failed_by(RequestError(ErrorCode(record.error), "The answer failed."))
+
+    async def _decide(self, trial: StepTry) -> GenerationRecord:
         job, records = self._job, self._services.records
         generation_id = _generation_of(trial)
         record = await records.get(job.workspace_id, generation_id)
         if record is None:
             lost = lost_generation(generation_id, job.workspace_id, job.key_id)
             record = await records.decide(lost)
-        if record.outcome == "ok":
-            content = await self._parts.get(job, answer_name(generation_id))
-            return _failure(_ended_worker()) if content is None else _Answered(record.id, content)
-        if record.error is None or record.error in WAITS_FOR:
-            return None
-        return _failure(RequestError(ErrorCode(record.error), "The answer failed."))
+        return record
 
-    async def _generate(self, deadline: Deadline) -> _Outcome:
+    async def _recall_answer(self, record: GenerationRecord) -> TryOutcome:
+        content = await self._parts.get(self._job, answer_name(record.id))
+        return failed_by(ended_worker()) if content is None else Answered(record.id, content)
+
+    def _run(self, gateway: Gateway) -> ResponseRun:
+        services = self._services
+        return ResponseRun(
+            RunServices(parts=self._parts, ledger=services.ledger, records=services.records),
+            gateway,
+            self._job,
+            self._note_run,
+        )
+
+    async def _note_run(self, run: ProviderRun | None) -> BackgroundResponse | None:
+        return await self._change(partial(note_run, try_id=self._trial.id, run=run))
+
+    async def _follow(self, earlier: Sequence[StepTry], deadline: Deadline) -> TryOutcome:
+        """Return the outcome of a response that its provider runs."""
+        run = self._run(await self._services.gateways.for_key(self._job.key_id))
+        undecided = [trial for trial in earlier if not trial.clean]
+        for trial in undecided:
+            record = await self._decide(trial)
+            if record.outcome != "lost":
+                # The worker of this try may not have settled what it decided.
+                await run.release(record.cost_nano_usd)
+                return await self._recall_answer(record)
+        found = await run.poll() if len(undecided) < _DEATHS_MAX else InternalError()
+        if found is None:
+            # Nothing was sent, so the next try begins anew.
+            return Waits(_RETRY_S)
+        if isinstance(found, Waits):
+            return found
+        outcome: TryOutcome
+        try:
+            if isinstance(found, GatewayError):
+                raise found
+            outcome = await self._generate(deadline, run, found)
+        except GatewayError as refusal:
+            outcome = self._refused(refusal)
+        if isinstance(outcome, Answered | BackgroundFailure):
+            await run.release()
+        return outcome
+
+    async def _generate(
+        self, deadline: Deadline, run: ResponseRun | None = None, answer: RunAnswer | None = None
+    ) -> TryOutcome:
         services, job, parts = self._services, self._job, self._parts
         principal = await services.keys.find_key(job.workspace_id, job.key_id)
         request = _decode(await parts.get(job, REQUEST))
         gateway = await services.gateways.for_key(job.key_id)
+        if run is not None and answer is not None:
+            gateway = run.answered(answer)
         entered = Entered(
             headers=request.headers,
             principal=principal,
@@ -239,47 +295,62 @@ class _Try:
                 ErrorCode.INVALID_REQUEST, "The key no longer stores responses.", param="background"
             )
         call = replace(call, labels={**call.labels, RESPONSE_LABEL: job.id})
+        if run is None:
+            run = self._run(gateway)
+            submitted = await run.submit(call)
+            if isinstance(submitted, GatewayError):
+                await run.release()
+                return failed_by(submitted)
+            if submitted is not None:
+                return submitted
         clock = services.clock
         log = EventLog(services.background, job, clock) if job.streams else None
         sink = BackgroundSink(job, gateway, call, parsed, log=log, clock=clock)
-        billed = replace(gateway, ledger=self._ledger(gateway, sink))
+        keep = partial(self._keep, sink)
+        ledger: Ledger = self._ledger(gateway, keep)
+        if answer is not None:
+            ledger = run.ledger(answer, keep)
+        billed = replace(gateway, ledger=ledger)
         outer = services.endpoint.logging_sink(sink, gateway, call, request.body)
         if parsed.request.wants_single_call:
             outer = SingleCallSink(outer, parsed.request.answers)
         await generate(billed, call, outer)
         return await self._outcome(sink, deadline)
 
-    def _ledger(self, gateway: Gateway, sink: BackgroundSink) -> BackgroundLedger:
+    async def _keep(self, sink: BackgroundSink, record: GenerationRecord) -> None:
+        await store_answer(self._parts, self._job, sink, record)
+
+    def _ledger(
+        self, gateway: Gateway, keep: Callable[[GenerationRecord], Awaitable[None]]
+    ) -> BackgroundLedger:
         return BackgroundLedger(
-            gateway.ledger,
-            lambda record: store_answer(self._parts, self._job, sink, record),
-            lambda: self._is_cancelled or self._job.streams,
+            gateway.ledger, keep, lambda: self._is_cancelled or self._job.streams
         )
 
-    async def _outcome(self, sink: BackgroundSink, deadline: Deadline) -> _Outcome:
+    async def _outcome(self, sink: BackgroundSink, deadline: Deadline) -> TryOutcome:
         record, failure = sink.record, sink.failure
         if record is None or record.outcome == "lost" or isinstance(failure, OutcomeUnknown):
-            return _Undecided()
+            return Undecided()
         if failure is None and record.outcome == "ok":
             content = await self._parts.get(self._job, answer_name(record.id))
-            return _Undecided() if content is None else _Answered(record.id, content)
-        failure = failure or _too_large(record)
+            return Undecided() if content is None else Answered(record.id, content)
+        failure = failure or too_large(record)
         if failure.code is ErrorCode.PROVIDER_TIMEOUT and not deadline.remaining_s():
-            return _failure(_too_long())
+            return failed_by(too_long())
         has_begun = await self._parts.get(self._job, events_name(1)) is not None
-        return _failure(failure) if has_begun else self._refused(failure)
+        return failed_by(failure) if has_begun else self._refused(failure)
 
-    def _refused(self, refusal: GatewayError) -> _Outcome:
+    def _refused(self, refusal: GatewayError) -> TryOutcome:
         """Return when to try again, if that may help, or else the failure."""
         waited_s = self._services.clock.now_s() - self._job.created_s
         if refusal.code in WAITS_FOR and waited_s < WAIT_MAX_S:
             return wait_after(refusal)
-        return _failure(refusal)
+        return failed_by(refusal)
 
-    async def _end(self, outcome: _Outcome) -> float | None:
+    async def _end(self, outcome: TryOutcome) -> float | None:
         now_s, try_id = self._services.clock.now_s(), self._trial.id
         match outcome:
-            case _Answered(generation_id, content):
+            case Answered(generation_id, content):
                 await self._parts.keep(self._job, content)
                 status = StoredResponse.from_bytes(content).status
                 await self._change(
@@ -296,7 +367,7 @@ class _Try:
                 await self._change(partial(failed, now_s=now_s))
             case Waits(for_s):
                 return await self._give_back(for_s, clean=True)
-            case _Undecided():
+            case Undecided():
                 return await self._give_back(_RETRY_S, clean=False)
         return None
 
@@ -308,9 +379,9 @@ class _Try:
 
     async def _change(
         self, change: Callable[[BackgroundResponse], BackgroundResponse | None]
-    ) -> None:
+    ) -> BackgroundResponse | None:
         place = BatchPlace(self._job.workspace_id, self._job.id)
-        await self._services.background.store.change(place, change)
+        return await self._services.background.store.change(place, change)
 
 
 def _generation_of(trial: StepTry) -> str:
@@ -325,30 +396,3 @@ def _decode(stored: bytes | None) -> StoredRequest:
         return json.decode(stored, type=StoredRequest)
     except MsgspecError as corrupt:
         raise InternalError from corrupt
-
-
-def _failure(error: GatewayError) -> BackgroundFailure:
-    shown = response_error(error)
-    return BackgroundFailure(
-        code=str(shown["code"]),
-        message=str(shown["message"]),
-        tollgate_code=str(shown["tollgate_code"]),
-    )
-
-
-def _ended_worker() -> GatewayError:
-    message = "The worker that ran this response ended before it could finish."
-    return RequestError(ErrorCode.INTERNAL_ERROR, message)
-
-
-def _too_large(record: GenerationRecord) -> GatewayError:
-    code = ErrorCode(record.error) if record.error else ErrorCode.INTERNAL_ERROR
-    return RequestError(code, "The answer is too large to be stored.")
-
-
-def _too_long() -> GatewayError:
-    message = (
-        f"The answer was not complete within {RUN_MAX_S / 60:.0f} minutes, the longest that a "
-        "background response may run. Limit max_output_tokens or the reasoning effort."
-    )
-    return RequestError(ErrorCode.PROVIDER_TIMEOUT, message)

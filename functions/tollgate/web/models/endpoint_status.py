@@ -37,6 +37,8 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
     """For providers, whether this process has their key; empty in functions that call no
     providers.
     """
+    batch_lacks: Mapping[str, str] = {}
+    """For providers, what this deployment lacks for their batches."""
 
     def is_ready(self, target: Target) -> bool:
         """Return False for an endpoint in cooldown, or whose key has a fault."""
@@ -92,4 +94,9 @@ async def find_status(
         speeds={name: speed for name, speed in averages.items() if speed},
         keys=keys,
         usable=usable,
+        batch_lacks={
+            slug: lack
+            for slug, row in rows.items()
+            if row.batch and (lack := row.batch.find_lack(row.region, services.job_region))
+        },
     )

@@ -67,6 +67,10 @@ class CandidateObject(BaseModel):
         "files, guardrails, limited sessions or quotas of requests or tokens run like interactive "
         "requests"
     )
+    batch_lack: str | None = Field(
+        description="what this deployment lacks for batches of the provider, whose lines then run "
+        "like interactive requests"
+    )
     reads: bool = Field(
         description="whether the gateway would read the request's documents for this endpoint; an "
         "explanation leaves their text, pictures and fees out of `cost_max` and `hold`"
@@ -243,7 +247,7 @@ def explain_plan(
                 place=places.get(_place_of(each.attempt)),
                 status=status,
                 plan=plan,
-                inputs=wanted.inputs,
+                wanted=wanted,
             )
             for each in survey.candidates
         ],
@@ -282,12 +286,14 @@ def _candidate(
     place: int | None,
     status: EndpointStatus,
     plan: Plan | None,
-    inputs: int,
+    wanted: PlanningRequest,
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     batch = attempt.batch
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
+    lack = status.batch_lacks.get(attempt.target.provider) if batch else None
+    is_batched = batch is not None and batch.takes(wanted.inputs, wanted.capabilities)
     if place is None and excluded is None:
         # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
@@ -303,7 +309,8 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        batch_percent=batch.percent if batch is not None and batch.takes(inputs) else None,
+        batch_percent=batch.percent if batch and is_batched and not lack else None,
+        batch_lack=lack,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),

@@ -4,6 +4,7 @@ Keeps C37.
 """
 
 import base64
+import json
 from collections.abc import Iterable
 
 import pytest
@@ -307,3 +308,65 @@ def test_a_citation_is_told_of_the_text_it_is_in() -> None:
         Citation(url="https://a.example", title="A"),
         Citation(url="b.pdf", title="B"),
     )
+
+
+def whole(**reply: object) -> list[StreamEvent]:
+    """A whole reply of Converse, as a batch has it."""
+    frame = Frame(data=json.dumps(reply).encode())
+    return decoded(ConverseDecoder("aws", signer=BEDROCK), [frame])
+
+
+def message(*blocks: object) -> dict[str, object]:
+    return {"message": {"role": "assistant", "content": list(blocks)}}
+
+
+USED = {"inputTokens": 7, "outputTokens": 3, "cacheReadInputTokens": None}
+
+
+def test_c83_a_whole_reply_decodes_as_its_stream_would() -> None:
+    hidden = base64.b64encode(b"secret").decode()
+    cited = {
+        "content": [{"text": "Bonn"}],
+        "citations": [{"title": "T", "location": {"web": {"url": "https://x.example/"}}}],
+    }
+    events = whole(
+        output=message(
+            {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sig"}}},
+            {"reasoningContent": {"redactedContent": hidden}},
+            {"text": "Hello", "toolUse": None, "citationsContent": None},
+            {"toolUse": {"toolUseId": "t", "name": "now", "input": {"zone": "CET"}}},
+            {"citationsContent": cited},
+            {"text": ""},
+        ),
+        stopReason="tool_use",
+        usage=USED,
+        serviceTier=None,
+    )
+    response = folded(events)
+    thought, redacted, said, call, source = response.parts
+    assert isinstance(thought, Reasoning)
+    assert thought.provenance == Provenance(signer=BEDROCK, signature="sig")
+    assert isinstance(redacted, Reasoning)
+    assert redacted.provenance == Provenance(signer=BEDROCK, data="secret")
+    assert said == Text(text="Hello")
+    assert call == ToolCall(id="t", name="now", arguments='{"zone":"CET"}')
+    assert isinstance(source, Text)
+    assert source.text == "Bonn"
+    assert (response.finish, response.raw_finish) == ("tool_calls", "tool_use")
+    [used] = [event.usage for event in events if isinstance(event, UsageReported)]
+    assert used == Usage(uncached_input_tokens=7, output_tokens=3)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"stopReason": "end_turn", "usage": USED},
+        {"output": message({"text": "Hi"}), "usage": USED},
+        {"output": message({"text": "Hi"}), "stopReason": "end_turn"},
+        {"output": message({"audio": {}}), "stopReason": "end_turn", "usage": USED},
+        {"output": message(), "stopReason": "malformed_model_output", "usage": USED},
+    ],
+)
+def test_c83_a_whole_reply_that_lacks_a_part_is_an_error(reply: dict[str, object]) -> None:
+    with pytest.raises(UpstreamError):
+        whole(**reply)

@@ -86,6 +86,13 @@ def test_c65_c83_a_replay_tells_what_the_traffic_would_have_cost_in_batches() ->
     found = replayed(changed, head)
     assert found.batched == Flow(1, 10_500_000, 5_250_000)
     assert replayed(changed, BASE).batched == Flow()
+    # Bedrock's batches take no tools.
+    bedrock = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-east-1"}
+    near = {**bedrock, "batch": {**terms, "form": "bedrock"}}
+    at_bedrock = catalog(providers={"near": near, "far": provider()})
+    assert replayed(changed, at_bedrock).batched == Flow(1, 10_500_000, 5_250_000)
+    tools = replace(records[0], trace=replace(records[0].trace, capabilities=("tools",)))
+    assert replayed([tools], at_bedrock).batched == Flow()
     # Gemini's batches embed one text a line.
     gemini = provider(codec="gemini", batch={**terms, "form": "gemini"})
     of_gemini = catalog(providers={"near": gemini, "far": provider()})

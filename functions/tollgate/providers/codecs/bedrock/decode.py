@@ -1,4 +1,4 @@
-"""The decoder for Bedrock's ConverseStream."""
+"""The decoder for Bedrock's ConverseStream, and for the replies of Converse in batches."""
 
 import base64
 import binascii
@@ -15,12 +15,15 @@ from tollgate.core.usage import Usage
 from tollgate.providers.codecs.bedrock.wire import (
     HIDDEN,
     CitationDelta,
+    ContentBlock,
     ContentBlockDelta,
     ContentBlockStart,
     ContentBlockStop,
+    ConverseReply,
     MessageStop,
     Metadata,
     ReasoningDelta,
+    ReasoningText,
     ToolUseStart,
 )
 from tollgate.providers.ports.base import Frame
@@ -68,7 +71,10 @@ class _Block(OpenPart, kw_only=True):
 
 
 class ConverseDecoder:
-    """Decodes one stream. `Ended` comes last, because usage follows `messageStop`."""
+    """Decodes one stream, or one whole reply.
+
+    `Ended` comes last, because usage follows `messageStop`.
+    """
 
     def __init__(self, provider: str, *, signer: str | None) -> None:
         self._provider = provider
@@ -83,6 +89,7 @@ class ConverseDecoder:
             "contentBlockStop": self._block_stop,
             "messageStop": self._message_stop,
             "metadata": self._metadata,
+            "message": self._whole_reply,
         }
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
@@ -162,6 +169,43 @@ class ConverseDecoder:
             raw=metadata.usage,
             service_tier=metadata.service_tier.type,
         )
+
+    def _whole_reply(self, data: bytes) -> Iterator[StreamEvent]:
+        reply = self._read(ConverseReply, data)
+        for number, block in enumerate(reply.output.message.content):
+            yield from self._whole_block(number, block)
+            yield from self._parts.close(number)
+        self._stop_reason = reply.stop_reason
+        yield UsageReported(
+            usage=usage_of(reply.usage),
+            raw=reply.usage,
+            service_tier=reply.service_tier.type if reply.service_tier else None,
+        )
+
+    def _whole_block(self, number: int, block: ContentBlock) -> Iterator[StreamEvent]:
+        if block.text is not None:
+            yield from self._text(number, Text(text=""), block.text)
+        elif block.tool_use is not None:
+            call = block.tool_use
+            opened = yield from self._open(
+                number, ToolCall(id=call.id, name=call.name, arguments="")
+            )
+            yield opened.add(msgspec.json.encode(call.input or {}).decode())
+        elif block.reasoning is not None:
+            said = block.reasoning.text or ReasoningText()
+            delta = ReasoningDelta(
+                text=said.text,
+                signature=said.signature,
+                redacted_content=block.reasoning.redacted_content,
+            )
+            yield from self._reasoning(number, delta)
+        elif block.cited is not None:
+            for text in block.cited.content:
+                yield from self._text(number, Text(text=""), text.text or "")
+            for cited in block.cited.citations:
+                yield from self._cited(number, cited)
+        else:
+            raise malformed_error(self._provider, "a content block of unknown kind")
 
     def _text(self, block: int, part: Part, text: str) -> Iterator[StreamEvent]:
         """Yield more text of a block, and open the block as `part` first if necessary."""

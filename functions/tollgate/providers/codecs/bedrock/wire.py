@@ -1,7 +1,8 @@
 """The messages of Bedrock's ConverseStream, with only the fields that the gateway reads.
 
 The shapes are from the service model of bedrock-runtime (seen 2026-11-21). Every event may have
-`p`, padding that hides the event's length.
+`p`, padding that hides the event's length. The answers of batches are the replies of Converse, in
+which members without a value may be null.
 """
 
 from typing import Any, Final
@@ -88,3 +89,57 @@ class Metadata(Struct, frozen=True):
 
     usage: dict[str, Any]
     service_tier: ServiceTier = field(default=ServiceTier(), name="serviceTier")
+
+
+class ToolUse(ToolUseStart, frozen=True):
+    """A whole call of a tool."""
+
+    input: Any = None
+
+
+class ReasoningText(Struct, frozen=True):
+    text: str | None = None
+    signature: str | None = None
+
+
+class ReasoningBlock(Struct, frozen=True):
+    """A whole block of reasoning; one field is set."""
+
+    text: ReasoningText | None = field(default=None, name="reasoningText")
+    redacted_content: str | None = field(default=None, name="redactedContent")
+
+
+class CitedText(Struct, frozen=True):
+    text: str | None = None
+
+
+class CitedBlock(Struct, frozen=True):
+    """A whole text with its sources."""
+
+    content: list[CitedText] = []
+    citations: list[CitationDelta] = []
+
+
+class ContentBlock(Struct, frozen=True):
+    """A whole block; exactly one field is set."""
+
+    text: str | None = None
+    tool_use: ToolUse | None = field(default=None, name="toolUse")
+    reasoning: ReasoningBlock | None = field(default=None, name="reasoningContent")
+    cited: CitedBlock | None = field(default=None, name="citationsContent")
+
+
+class ReplyMessage(Struct, frozen=True):
+    content: list[ContentBlock] = []
+
+
+class ReplyOutput(Struct, frozen=True):
+    message: ReplyMessage
+
+
+class ConverseReply(MessageStop, frozen=True):
+    """The whole reply of Converse."""
+
+    output: ReplyOutput
+    usage: dict[str, Any]
+    service_tier: ServiceTier | None = field(default=None, name="serviceTier")

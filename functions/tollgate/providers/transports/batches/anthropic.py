@@ -74,7 +74,7 @@ class AnthropicBatches:
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         body = pydantic_core.to_json({"requests": [_request(each) for each in requests]})
         headers = {**_HEADERS, **requests[0].headers}
         return (await self._calls.create(_Batch, _PATH, body, headers)).id

@@ -51,17 +51,34 @@ class ProviderCalls:
         bytes_max: int = _REPLY_BYTES_MAX,
     ) -> _Reply:
         """Send a call and return its reply; raise UpstreamRefused or UpstreamError."""
+        content = await self.read(
+            method, path, body=body, form=form, headers=headers, bytes_max=bytes_max
+        )
+        try:
+            # AWS answers some calls without a body.
+            return json.decode(content or b"{}", type=reply)
+        except MsgspecError as invalid:
+            raise self.malformed(path) from invalid
+
+    async def read(
+        self,
+        method: Literal["GET", "POST", "DELETE"],
+        path: str,
+        *,
+        body: bytes = b"",
+        form: tuple[FormPart, ...] = (),
+        headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
+    ) -> bytes:
+        """Send a call and return its reply as it is; raise UpstreamRefused or UpstreamError."""
         call = await self._make(method, path, body=body, form=form, headers=headers)
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
-                content = await answer.read_all(bytes_max)
-            return json.decode(content, type=reply)
+                return await answer.read_all(bytes_max)
         except HttpError as failure:
             raise network_error(self._row.slug, failure) from failure
         except TimeoutError as late:
             raise self._late() from late
-        except MsgspecError as invalid:
-            raise self.malformed(path) from invalid
 
     async def get(
         self,
@@ -146,7 +163,7 @@ class ProviderCalls:
         """Return the error for a call that the provider has refused."""
         return UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE,
-            f"The provider {self._row.slug} refused a call for a batch.",
+            f"The provider {self._row.slug} refused a call for work that waits.",
             status=refused.status,
         )
 
@@ -172,7 +189,7 @@ class ProviderCalls:
 
     async def _make(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "DELETE"],
         path: str,
         *,
         body: bytes = b"",
@@ -186,7 +203,7 @@ class ProviderCalls:
         return HttpCall(
             provider=self._row.slug,
             url=url,
-            headers=await self._authorization.authorize(url, given, body),
+            headers=await self._authorization.authorize(url, given, body, method=method),
             body=body,
             connect_s=_CONNECT_S,
             method=method,

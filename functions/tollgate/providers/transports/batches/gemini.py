@@ -114,7 +114,7 @@ class GeminiBatches:
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         model, _, method = requests[0].path.partition("?")[0].rpartition(":")
         if method not in _METHODS:
             raise NotAccepted from ValueError(f"Gemini has no batches of {method}")

@@ -58,7 +58,7 @@ class MistralBatches:
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         file_id = await upload_lines(self._calls, name, [_line(each) for each in requests])
         body = {
             "input_files": [file_id],

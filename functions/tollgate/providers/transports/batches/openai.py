@@ -59,7 +59,7 @@ class OpenAIBatches:
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         file_id = await upload_lines(self._calls, name, [batch_line(each) for each in requests])
         body = {
             "input_file_id": file_id,

@@ -79,7 +79,7 @@ class XaiBatches:
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls
 
-    async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+    async def submit(self, name: str, requests: Sequence[BatchedRequest], *, folder: str) -> str:
         file_id = await upload_lines(self._calls, name, [batch_line(each) for each in requests])
         body = json.encode({"name": name, "input_file_id": file_id})
         return (await self._calls.create(_Batch, _PATH, body)).batch_id

@@ -1,0 +1,156 @@
+"""Runs the engine over an answer that a provider has already given, under an existing hold."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.limits import SessionLimit, TierLimits
+from tollgate.core.principal import Principal
+from tollgate.core.routing.endpoint_status import (
+    AnswerTime,
+    CooldownPolicy,
+    KeyFault,
+    KeyNote,
+    Speed,
+)
+from tollgate.engine.gateway import Gateway, ProviderDirectory
+from tollgate.providers.ports.base import (
+    Frame,
+    Provider,
+    ReadyRequest,
+    Timeouts,
+    UpstreamRefused,
+    WireRequest,
+)
+from tollgate.routing.planning.batch_planner import BatchPlanner
+from tollgate.stores.ports.base import Hold
+
+_OK: Final = 200
+
+
+class GivenAnswer(Struct, frozen=True):
+    """A provider's answer as it arrived."""
+
+    status: int
+    """The HTTP status; 0 if the request did not run."""
+    body: bytes
+
+
+def with_answer(gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer) -> Gateway:
+    """Return the gateway whose providers send nothing and return the answer."""
+    return replace(
+        gateway,
+        planner=planner,
+        providers=_AnsweredProviders(gateway.providers, answer),
+        cooldowns=_UnreportedEndpoints(),
+    )
+
+
+class HeldPart:
+    """The part of a ledger that holds money, for a generation whose submission holds it already."""
+
+    def __init__(self, whole: Hold) -> None:
+        self._whole = whole
+
+    async def hold(
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        tokens: int = 0,
+        covered: bool = False,
+        tier: TierLimits | None = None,
+        session: SessionLimit | None = None,
+        models: tuple[str, ...] = (),
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Hold:
+        """Return the generation's part of the hold; nothing is written."""
+        return replace(
+            self._whole,
+            id=first_id or self._whole.id,
+            wallet_nano_usd=amount_nano_usd,
+            key_nano_usd=amount_nano_usd,
+            covered=False,
+        )
+
+    def budget_left_percent(
+        self, principal: Principal, *, tier: TierLimits | None = None
+    ) -> int | None:
+        return None
+
+    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
+        return hold
+
+
+class _AnsweredProviders(Struct, frozen=True):
+    """The providers of a catalog, which answer every request with the same answer."""
+
+    directory: ProviderDirectory
+    answer: GivenAnswer
+
+    def provider(self, slug: str, principal: Principal) -> Provider:
+        known = self.directory.provider(slug, principal)
+        return Provider(
+            known.codec, _AnswerTransport(self.answer), known.batch_codecs, known.stream_codecs
+        )
+
+
+class _AnswerTransport:
+    """A transport that sends nothing, and receives the answer."""
+
+    def __init__(self, answer: GivenAnswer) -> None:
+        self._answer = answer
+
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        return ReadyRequest(lambda: self.open(request, timeouts), lambda: None)
+
+    @asynccontextmanager
+    async def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
+        answer = self._answer
+        if answer.status != _OK:
+            raise UpstreamRefused(answer.status, {}, answer.body)
+        yield self._frames()
+
+    async def _frames(self) -> AsyncIterator[Sequence[Frame]]:
+        yield (Frame(data=self._answer.body),)
+
+
+class _UnreportedEndpoints:
+    """A cooldown store without entries: such an answer says nothing about interactive requests."""
+
+    async def find_resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        return {}
+
+    async def count_failure(
+        self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
+    ) -> bool:
+        return False
+
+    async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        return True
+
+    def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        return False
+
+    async def note_recovery(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """Ignore the endpoint."""
+
+    async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
+        return {}
+
+    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
+        return False
+
+    async def write_speed(self, endpoint_id: str) -> None:
+        """Ignore the endpoint."""
+
+    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
+        return {}
