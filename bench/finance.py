@@ -143,7 +143,7 @@ def _make_traffic(gateway: LocalServer, secrets: dict[str, str], dear: int = 0) 
     """Send some requests for each team; return the generation id of the last one."""
     generation = ""
     outputs = [("search", 400), ("search", 900), ("support", 300), ("research", 2_500)]
-    # A bill is compared with at least ten earlier ones of its key and day.
+    # `generations show` compares a bill only if its key had at least ten earlier ones that day.
     today = [*outputs * 6, ("search", dear)] if dear else outputs * 3
     for team, output in today:
         # A prompt must be long, because its bytes limit how many tokens are billed.

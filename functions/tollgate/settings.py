@@ -79,8 +79,8 @@ class Settings(BaseSettings):
     """Folder that replaces the bucket on a machine that has no bucket."""
     s3_endpoint_url: str | None = None
     bedrock_batch_role: str | None = None
-    """ARN of the role by which Bedrock reads and writes files of its batches in the bucket; if
-    unset, the gateway itself runs the lines of batches.
+    """ARN of the role with which Bedrock reads and writes the files of its batches in the bucket;
+    if unset, the gateway itself runs the lines.
     """
     bedrock_endpoint_url: str | None = None
     daily_export: bool = False

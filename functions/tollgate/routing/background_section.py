@@ -1,4 +1,4 @@
-"""The section of routing.yaml on the responses that a provider runs in background itself."""
+"""The section of routing.yaml on a provider's background mode for responses."""
 
 from tollgate.routing.scalars import Day, Sentence, Strict
 

@@ -70,7 +70,7 @@ _BATCHES: Final[
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
     "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
-# Imported with the first background response that a provider runs.
+# Imported when the first background response is submitted to a provider.
 _BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
     "tollgate.providers.transports.background:make_background"
 )
@@ -131,7 +131,7 @@ class Registry:
         return replace(self.provider(row), transport=transport)
 
     def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
-        """Return the loader of a row's batches; None if the deployment cannot use them."""
+        """Return the loader for a provider's batches; None if the deployment cannot use them."""
         terms = row.batch
         if terms is None or terms.find_lack(row.region, self._services.job_region) is not None:
             return None

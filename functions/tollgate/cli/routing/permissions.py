@@ -45,7 +45,7 @@ OUTPUT_END: Final = "# output of routing.yaml ends"
 
 _PINS: Final = "KeyHosts"
 _ROLE: Final = "!GetAtt BedrockBatchRole.Arn"
-# The folders of a batch for its jobs, `batch_folder` in stores/rules/object_names.py.
+# Matches the files of all jobs, whose folders `batch_folder` names (stores/rules/object_names.py).
 _JOBS: Final = "batches/*/jobs/*"
 _ANCHOR: Final = "bedrock_"
 _BEDROCK_ACTION: Final = "  Action: bedrock"
@@ -204,12 +204,12 @@ def _mantle_statements(action: str, grants: Sequence[MantleGrant]) -> Iterator[s
 
 
 def _batch_statements(needed: Permissions) -> Iterator[str]:
-    """Yield the statements of the function that submits lines to Bedrock's batches."""
+    """Yield the statements for the function that submits lines to Bedrock's batches."""
     create = (*needed.batch_models, *needed.batch_jobs)
     yield from _statement("bedrock:CreateModelInvocationJob", create)
     actions = "[bedrock:GetModelInvocationJob, bedrock:StopModelInvocationJob]"
     yield from _statement(actions, needed.batch_jobs)
-    # The list of jobs cannot be limited to resources.
+    # IAM cannot limit the list of jobs to certain resources.
     yield from _allow("bedrock:ListModelInvocationJobs", '"*"')
     yield from _allow("iam:PassRole", _ROLE)
     yield '  Condition: {StringEquals: {"iam:PassedToService": bedrock.amazonaws.com}}'
@@ -243,7 +243,7 @@ def _batch_role(needed: Permissions) -> Iterator[str]:
         "- Effect: Allow",
         "  Action: [s3:GetObject, s3:PutObject]",
         f"  Resource: !Sub ${{ObjectsBucket.Arn}}/{_JOBS}",
-        # Needed for the whole bucket: "Create a custom service role for batch inference" in the
+        # Bedrock lists the whole bucket: "Create a custom service role for batch inference" in the
         # Bedrock user guide (2026-11-28).
         *_allow("s3:ListBucket", "!GetAtt ObjectsBucket.Arn"),
         "- *use_key_in_bucket",

@@ -350,7 +350,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     batch: BatchTerms | None = None
     """The terms of the provider's own batches; None if it runs none."""
     background: bool = False
-    """True if the provider runs responses in background itself."""
+    """True if the provider has a background mode for responses."""
 
 
 class Provider(Struct, frozen=True):
@@ -368,4 +368,4 @@ class Provider(Struct, frozen=True):
     batches: Callable[[], ProviderBatches] | None = None
     """Loads the provider's own batches; None if it runs none."""
     background: Callable[[], ProviderBackground] | None = None
-    """Loads the responses that the provider runs in background; None if it runs none."""
+    """Loads the client for the provider's background mode; None if it has no such mode."""

@@ -59,7 +59,7 @@ class OpenJobs(Generic[AnyJob]):
 async def find_job_holds(
     batches: JobStore[Batch], responses: JobStore[BackgroundResponse]
 ) -> frozenset[str]:
-    """Return the ids of the holds under which providers run batches and responses."""
+    """Return the ids of holds for batches and responses that run at providers."""
     return await _holds_of(batches) | await _holds_of(responses)
 
 

@@ -38,7 +38,7 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
     providers.
     """
     batch_lacks: Mapping[str, str] = {}
-    """For providers, what this deployment lacks for their batches."""
+    """The missing part of this deployment for batches, by provider."""
 
     def is_ready(self, target: Target) -> bool:
         """Return False for an endpoint in cooldown, or whose key has a fault."""

@@ -68,7 +68,7 @@ class CandidateObject(BaseModel):
         "requests"
     )
     batch_lack: str | None = Field(
-        description="what this deployment lacks for batches of the provider, whose lines then run "
+        description="what this deployment lacks for the provider's batches; if anything, lines run "
         "like interactive requests"
     )
     reads: bool = Field(
