@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.errors import UpstreamError
 from tollgate.core.limits import SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.routing.endpoint_status import (
@@ -39,8 +40,10 @@ class GivenAnswer(Struct, frozen=True):
     body: bytes
 
 
-def with_answer(gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer) -> Gateway:
-    """Return a gateway whose providers send nothing, and reply to every request with the answer."""
+def with_answer(
+    gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer | UpstreamError
+) -> Gateway:
+    """Return a gateway whose providers send nothing, but return the answer or raise the error."""
     return replace(
         gateway,
         planner=planner,
@@ -90,7 +93,7 @@ class _AnsweredProviders(Struct, frozen=True):
     """The providers of a catalog, all of which reply with the same given answer."""
 
     directory: ProviderDirectory
-    answer: GivenAnswer
+    answer: GivenAnswer | UpstreamError
 
     def provider(self, slug: str, principal: Principal) -> Provider:
         known = self.directory.provider(slug, principal)
@@ -102,7 +105,7 @@ class _AnsweredProviders(Struct, frozen=True):
 class _AnswerTransport:
     """A transport that sends nothing, and returns the given answer."""
 
-    def __init__(self, answer: GivenAnswer) -> None:
+    def __init__(self, answer: GivenAnswer | UpstreamError) -> None:
         self._answer = answer
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
@@ -113,12 +116,14 @@ class _AnswerTransport:
         self, request: WireRequest, timeouts: Timeouts
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         answer = self._answer
+        if isinstance(answer, UpstreamError):
+            raise answer
         if answer.status != _OK:
             raise UpstreamRefused(answer.status, {}, answer.body)
-        yield self._frames()
+        yield self._frames(answer.body)
 
-    async def _frames(self) -> AsyncIterator[Sequence[Frame]]:
-        yield (Frame(data=self._answer.body),)
+    async def _frames(self, body: bytes) -> AsyncIterator[Sequence[Frame]]:
+        yield (Frame(data=body),)
 
 
 class _UnreportedEndpoints:
