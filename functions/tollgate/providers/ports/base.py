@@ -289,7 +289,8 @@ class JobCalls(Protocol):
     async def submit(self, request: WireRequest) -> bytes:
         """Send a request once, and return the reply.
 
-        Only MissingCredentials, and a refusal with a status below 500, prove that nothing runs.
+        It is certain that nothing runs only after MissingCredentials, or a refusal with a status
+        below 500.
         """
 
     async def get(self, path: str, *, bytes_max: int) -> bytes:
