@@ -169,7 +169,7 @@ def unmade_record(hold: Hold, failure: GatewayError) -> GenerationRecord:
 
 
 async def _wake(services: VideoServices, video: Video) -> None:
-    """Wake a worker by a message; if that fails, the sweeper does it later."""
+    """Send a message that wakes a worker; if that fails, the sweeper wakes one later."""
     if services.queue is None:
         return
     try:
