@@ -1,9 +1,9 @@
-"""A terminal of 100 columns on which finance asks `tollgate dev` its questions.
+"""Recording of a 100-column terminal session in which finance queries `tollgate dev`.
 
     python -m bench.finance > docs/finance.txt
 
-Three servers on one store make the traffic of last month and this month, under clocks that run
-late. Each command is then run in a pseudo-terminal against a server with the right clock.
+Servers whose clocks are late first fill a store with traffic of last month and this month. Each
+command then runs in a pseudo-terminal against a server on this store with the right clock.
 """
 
 import json
@@ -27,10 +27,11 @@ from typing_extensions import override
 
 _COLUMNS = 100
 _PATIENCE_S = 60
-# Sizes of prompts.
+# Sizes of prompts, in words.
 _TOKENS = 4_000
 _DEAR_TOKENS = 61_000
-# Only `tollgate.core.clock` reads the time.
+# This script makes a server's clock late. Replacing `time.time` suffices, because the product reads
+# the time in `tollgate.core.clock` only.
 _LATE = """\
 #!{python}
 import sys, time
@@ -62,7 +63,7 @@ models:
 
 
 class _Provider(BaseHTTPRequestHandler):
-    """A provider that reports the output tokens that the prompt demands, half of them reasoning."""
+    """A provider that reports as many output tokens as the prompt asks for, half as reasoning."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -128,7 +129,7 @@ def _api(gateway: LocalServer, secret: str) -> httpx2.Client:
 
 
 def _make_keys(gateway: LocalServer) -> dict[str, str]:
-    """Make three teams, with a key each; return the secrets."""
+    """Create three teams with a key each; return the keys' secrets by team."""
     secrets = {}
     with _api(gateway, gateway.management_key) as api:
         for team in ("search", "support", "research"):
@@ -139,13 +140,13 @@ def _make_keys(gateway: LocalServer) -> dict[str, str]:
 
 
 def _make_traffic(gateway: LocalServer, secrets: dict[str, str], dear: int = 0) -> str:
-    """Send some requests of each team; return the generation of the last one."""
+    """Send some requests for each team; return the generation id of the last one."""
     generation = ""
     outputs = [("search", 400), ("search", 900), ("support", 300), ("research", 2_500)]
-    # A bill is compared with at least ten earlier ones of its key and day.
+    # `generations show` compares a bill only if its key had at least ten earlier ones that day.
     today = [*outputs * 6, ("search", dear)] if dear else outputs * 3
     for team, output in today:
-        # Reported tokens are billed only as far as the bytes of a prompt allow.
+        # A prompt must be long, because its bytes limit how many tokens are billed.
         words = "word " * (_DEAR_TOKENS if output == dear else _TOKENS)
         message = {"role": "user", "content": f"{words}{output}"}
         body = {"model": "acme/thinker", "messages": [message]}
@@ -183,7 +184,7 @@ def _questions(gateway: LocalServer, folder: Path, dear: str) -> Iterator[Sequen
     yield "generations", "show", dear
     yield "spend", "--month", "last", "--by", "team"
     yield ("spend",)
-    yield "credits", "refund", dear, "--note", "answered with an error of its own"
+    yield "credits", "refund", dear, "--note", "its answer was only an error text"
     yield "credits", "ledger"
     yield "generations", "show", dear
     yield "reconcile", "invoice.json", "--provider", "acme", "--routing", "routing.yaml"
@@ -193,7 +194,7 @@ def _questions(gateway: LocalServer, folder: Path, dear: str) -> Iterator[Sequen
 
 
 def _on_terminal(gateway: LocalServer, command: Sequence[str], folder: Path) -> str:
-    """Return a command with what a terminal shows of it, without colors."""
+    """Run a command; return its line and the text that a terminal shows, without colors."""
     reader, terminal = pty.openpty()
     reached = {"TOLLGATE_URL": gateway.base_url, "TOLLGATE_KEY": gateway.management_key}
     shown = {"TERM": "xterm", "COLUMNS": str(_COLUMNS), "PYTHONPATH": f"{ROOT / 'functions'}"}
@@ -207,13 +208,13 @@ def _on_terminal(gateway: LocalServer, command: Sequence[str], folder: Path) -> 
     os.close(terminal)
     text = ""
     with os.fdopen(reader, "rb", buffering=0) as screen:
-        # A terminal whose program has ended cannot be read.
+        # Reading raises OSError after the program has ended.
         try:
             while part := screen.read(65_536):
                 text += part.decode()
         except OSError:
             process.wait(_PATIENCE_S)
-    # A line that was erased again shows no longer.
+    # Progress lines that the command erased are not part of the recording.
     plain = re.sub(r"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)", "", text)
     plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", plain).replace("\r\n", "\n").replace("\r", "")
     return f"$ tollgate {' '.join(command)}\n{plain}"

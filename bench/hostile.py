@@ -21,7 +21,7 @@ _PAID = {
     "100,000 short messages": (1.0, "100,000 short messages"),
     "49 MB of text": (1 / 6, "8 MB of text"),
 }
-# A refusal of a short request costs what every refusal costs.
+# A refused short request shows the cost of a refusal that does not depend on the body.
 _SHORT = Shape(
     "a short request",
     CHAT,

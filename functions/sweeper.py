@@ -83,7 +83,7 @@ async def _sweep() -> None:
         woken = await upkeep.open_shadows.wake()
         _log.info("workers of open shadows woken", extra={"fields": {"shadows": woken}})
         woken = await upkeep.open_videos.wake()
-        _log.info("workers of open videos woken", extra={"fields": {"videos": woken}})
+        _log.info("workers woken for open videos", extra={"fields": {"videos": woken}})
         # This part is the last, because it may read many records.
         look = await upkeep.canary.run()
         if look is not None:

@@ -1,7 +1,7 @@
-"""Servers that run batches in the forms of providers, and lose, repeat and mix up results.
+"""Servers that run batches in providers' forms, and lose, repeat and mix up results.
 
-Of four requests, one has an answer, one has two, one failed and one has no result at all. Between
-them are results of requests that nobody sent.
+Of four requests, one has an answer, one has two, one failed and one has no result at all. The
+results also contain some for requests that nobody sent.
 """
 
 import json
@@ -50,7 +50,7 @@ class BatchServer(LocalServer):
         return web.json_response(found)
 
     async def content(self, request: web.BaseRequest) -> Any:
-        """The body of a request, and the lines of an uploaded file."""
+        """The body of a request, or the lines of an uploaded file."""
         if request.content_type == "multipart/form-data":
             form = await request.post()
             assert form["purpose"] == "batch"
@@ -59,7 +59,7 @@ class BatchServer(LocalServer):
 
     @abstractmethod
     def route(self, method: str, path: str, content: bytes, request: web.BaseRequest) -> Any:
-        """Answer one request: `created` for a batch that was created."""
+        """Answer one request; return "created" if it created a batch."""
 
     @abstractmethod
     def batch(self) -> Any:

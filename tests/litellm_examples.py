@@ -77,7 +77,7 @@ def _kept(replayed: Iterable[ReplayedName]) -> Iterator[str]:
 
 
 def _works(notes: Iterable[ImportNote]) -> Iterator[str]:
-    """Yield the sections that notes in red name, with their numbers."""
+    """Yield each section that notes in red name, with the number of these notes."""
     sections = Counter(each.where.partition(" ")[0] for each in notes if each.is_loss)
     for section, count in sections.items():
         yield f"`{section}`" if count == 1 else f"`{section}` × {count}"

@@ -1,4 +1,4 @@
-"""A provider that runs responses in background itself, as a test has written it."""
+"""A scripted provider with a background mode for responses."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ USAGE = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
 
 
 def said(text: str = "Hello", **changes: Any) -> dict[str, Any]:
-    """A response of the provider that has ended."""
+    """Return a response of the provider that has ended."""
     content = [{"type": "output_text", "text": text, "annotations": []}]
     return {
         "id": "resp_theirs0",
@@ -50,7 +50,7 @@ class ScriptedRuns:
     loses_replies: bool = False
     submitted: list[Mapping[str, JsonValue]] = field(default_factory=list)
     stored: dict[str, float] = field(default_factory=dict)
-    """The end of each response that the provider has."""
+    """The ended form of each response that the provider has."""
     cancelled: set[str] = field(default_factory=set)
     polls: int = 0
 
@@ -87,7 +87,7 @@ class ScriptedRuns:
 
 @dataclass(frozen=True)
 class RunningDirectory:
-    """The providers of a house, of which `near` runs responses in background."""
+    """The providers of a house; `near` has a background mode."""
 
     directory: ProviderDirectory
     runs: ProviderBackground
@@ -98,7 +98,7 @@ class RunningDirectory:
 
 
 async def open_running(runs: ProviderBackground, **sections: Any) -> Waiting:
-    """A gateway whose first provider runs responses in background; `far` is its fallback."""
+    """Return a gateway whose first provider has a background mode; `far` is its fallback."""
     near = provider(codec="openai_responses")
     waiting = await open_waiting(
         Scripted([frame(said("By the gateway."))]),
@@ -119,14 +119,14 @@ async def open_running(runs: ProviderBackground, **sections: Any) -> Waiting:
 
 
 async def asked(waiting: Waiting, **fields: Any) -> str:
-    """The id of a response that waits."""
+    """Return the id of a response that waits."""
     reply = await waiting.ask(**fields)
     assert reply.status == 200, reply.body
     return str(reply.json["id"])
 
 
 async def check_once(waiting: Waiting, id_: str, text: str = "Hello") -> BackgroundResponse:
-    """The response is complete, and its generation is once among the records and on the bill."""
+    """Assert that the response is complete, and recorded and billed exactly once."""
     job = await waiting.job(id_)
     assert (job.status, job.run, job.tries) == ("completed", None, ()), job
     [billed] = [record for record in waiting.records if record.outcome == "ok"]

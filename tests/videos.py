@@ -60,7 +60,7 @@ MODELS: Final = {
 
 @dataclass
 class Studio:
-    """A provider of videos in OpenAI's form; a job takes so many polls."""
+    """A provider of videos in OpenAI's form, whose jobs end after a number of polls."""
 
     polls: int = 1
     refusals: list[Exception] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Studios:
 
 @dataclass
 class Shelf:
-    """Stored files, and the bucket that serves them at their addresses."""
+    """Files in memory, with addresses like those of a bucket."""
 
     clock: Clock
     ids: IdSource
@@ -220,7 +220,7 @@ class Filming:
         return (await self.home.stores.keys.create(new, by=TESTER)).secret
 
     def worker(self, fate: Fate | None = None) -> VideoWorker:
-        """One more process, which may have a fate."""
+        """Return another worker; `fate` lets it die at a chosen call to a store."""
         gateway, videos, files = self.home.gateway, self.services, self.shelf
         if fate is not None:
             gateway = replace(gateway, ledger=fate.over(gateway.ledger))
@@ -240,7 +240,7 @@ class Filming:
         )
 
     async def run(self, id_: str, worker: VideoWorker | None = None) -> Video:
-        """Work until the video has ended."""
+        """Let a worker work until the video has ended."""
         clock, worker = self.home.gateway.clock, worker or self.worker()
         while True:
             wait_s = await worker.work(BatchPlace("acme", id_), Deadline.within(clock, 870.0))
@@ -275,7 +275,7 @@ async def open_studio(**changes: Any) -> Filming:
 
 
 def unreachable() -> UpstreamError:
-    """A failure that leaves open whether the provider has accepted."""
+    """Return an error after which it is unknown whether the provider accepted the video."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "The connection broke.")
 
 

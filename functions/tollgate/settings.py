@@ -79,8 +79,8 @@ class Settings(BaseSettings):
     """Folder that replaces the bucket on a machine that has no bucket."""
     s3_endpoint_url: str | None = None
     bedrock_batch_role: str | None = None
-    """ARN of the role by which Bedrock reads and writes files of its batches in the bucket; if
-    unset, the gateway itself runs the lines of batches.
+    """ARN of the role with which Bedrock reads and writes the files of its batches in the bucket;
+    if unset, the gateway itself runs the lines.
     """
     bedrock_endpoint_url: str | None = None
     daily_export: bool = False
@@ -140,7 +140,7 @@ class Settings(BaseSettings):
     bedrock_role_arn: str | None = Field(
         default=None, pattern=r"^arn:[a-z-]+:iam::\d{12}:role/\S+$"
     )
-    """Role under which Bedrock is called, in a session for each team, which AWS's bill then names;
+    """Role in whose sessions Bedrock is called, one for each team, so that AWS's bill names teams;
     if unset, Bedrock is called with the gateway's own credentials.
     """
     sts_endpoint_url: str | None = None

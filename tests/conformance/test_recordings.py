@@ -44,7 +44,7 @@ CUTS = 40
 
 
 def streams(*folders: str) -> list[Recording]:
-    """Answers to what we ask for: `n` above 1 is not among it."""
+    """Answers to requests that the gateway sends, which never have `n` above 1."""
     return [
         recording
         for recording in recordings(*folders)

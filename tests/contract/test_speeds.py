@@ -30,7 +30,7 @@ SLOW = AnswerTime(
 
 
 def times(answer: AnswerTime, number: int) -> AnswerTime:
-    """The sum of so many equal answers."""
+    """Return the sum of `number` equal answers."""
     return AnswerTime(
         answers=number,
         first_token_ms=answer.first_token_ms * number,
@@ -97,7 +97,7 @@ async def test_c19_the_window_before_fades_while_the_new_one_fills(stores: Store
     await measure(stores, times(ANSWER, 20))
     await at_window(stores, WINDOW_S / 2)
     await measure(stores, times(SLOW, 20))
-    # Half of the answers of the one window, and all of the other.
+    # Half of the earlier window's answers count, and all of the current window's.
     assert await stores.cooldowns.find_speeds([NEAR]) == {
         NEAR: Speed(
             latency_ms=800,
@@ -125,7 +125,7 @@ async def test_c19_few_answers_replace_earlier_ones_only_one_by_one(stores: Stor
     await at_window(stores)
     await measure(stores, times(ANSWER, 20))
     for number in (5, 10, 15, 20):
-        # An hour without answers lies between.
+        # An hour passes without answers.
         await at_window(stores)
         await at_window(stores, WINDOW_S / 2)
         await measure(stores, times(SLOW, 5))

@@ -326,7 +326,7 @@ BACKGROUND_MUTANTS: Final = (
     ),
 )
 
-# Bugs of responses that a provider runs; each is shown by a unit test.
+# Bugs in runs of background responses at providers; a unit test finds each.
 PROVIDER_RUN_MUTANTS: Final = (
     Mutant(
         name="a request that may have been sent is sent again",

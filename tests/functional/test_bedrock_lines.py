@@ -41,7 +41,7 @@ ROW: Final = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-
 
 
 def says(record: Any) -> list[Any]:
-    """Repeat a record's text, as a job does, with the nulls that it writes."""
+    """Return a job's answer to a record, which repeats its text; unset fields are null."""
     block = {"text": record["modelInput"]["messages"][0]["content"][0]["text"], "toolUse": None}
     output = {
         "output": {"message": {"role": "assistant", "content": [block]}},
@@ -52,7 +52,7 @@ def says(record: Any) -> list[Any]:
 
 
 class Bedrock(LocalServer):
-    """Runs jobs, each until it was polled twice, and answers the first requests of a file."""
+    """Runs each job until its second poll, and answers the first requests of its file."""
 
     def __init__(self, s3: Any) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ async def upstream(bedrock: Bedrock, moto_url: str) -> AsyncIterator[Upstream]:
 
 
 async def submitted(upstream: Upstream) -> Works:
-    """A batch of lines for a row of Bedrock, which answers nothing outside of batches."""
+    """A batch of lines for a Bedrock row that answers only batches, no interactive requests."""
     home = await house(
         providers={"near": {**ROW, "batch": {"form": "bedrock", **TERMS}}},
         models={"acme/large": model(endpoint("near", "us.l", dollars_in="3", dollars_out="15"))},

@@ -179,7 +179,7 @@ def test_c64_credit_is_refunded_and_adjusted(server: LocalServer) -> None:
     assert "cut short" in newest
     assert available() == before + oldest["total_cost"]
     again = run(server, "credits", "refund", oldest["id"])
-    assert f"{oldest['id']} was refunded before; nothing was added.\n" in again.stderr
+    assert f"{oldest['id']} had already been refunded; nothing was added.\n" in again.stderr
     printed(server, "credits", "adjust", "-2.5", "--id", "correction-1")
     assert available() == before + oldest["total_cost"] - Decimal("2.5")
 

@@ -145,7 +145,7 @@ CUR = (
 
 
 def test_c103_awss_bill_is_compared_team_by_team(server: LocalServer, tmp_path: Path) -> None:
-    # A workspace of its own, because sums of the current day may be a minute old.
+    # A new workspace, because sums of the current day may be a minute old.
     printed(server, "workspaces", "create", "acme")
     printed(server, "credits", "add", "5", "--id", "acme", "--workspace", "acme")
     of_acme = ("keys", "create", "--workspace", "acme")
@@ -184,6 +184,6 @@ def test_c103_awss_bill_is_compared_team_by_team(server: LocalServer, tmp_path: 
     billed(usd["red"] + 1)
     differs = run(acme, *by_team)
     assert (differs.returncode, "1 of 2 teams differ." in differs.stderr) == (1, True)
-    # A report of sessions that nobody here has.
+    # A report whose sessions belong to no recorded team.
     report.write_text(report.read_text().replace("@acme", "@elsewhere"))
-    assert "is Bedrock called in sessions?" in run(acme, *by_team).stderr
+    assert "is Bedrock called in role sessions?" in run(acme, *by_team).stderr

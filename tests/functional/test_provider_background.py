@@ -1,4 +1,4 @@
-"""`tollgate serve` with a provider that runs responses in background, killed while one runs.
+"""`tollgate serve` is killed while a response runs in its provider's background mode.
 
 Keeps C84.
 """
@@ -43,7 +43,7 @@ models:
 
 
 class BackgroundServer(LocalServer):
-    """Runs responses until it is told to end them."""
+    """A provider that runs responses until the test ends them."""
 
     def __init__(self) -> None:
         super().__init__()

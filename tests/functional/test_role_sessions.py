@@ -116,7 +116,7 @@ async def test_c103_each_team_is_served_in_a_session_of_its_own(served: Served, 
         assert b"Hello" in reply.body
     found = [signer_of(each) for each in served.bedrock.received]
     assert found == ["ASIA-red", "ASIA-blue", "ASIA-none"] * 3
-    # The budget of calls: one a team, whatever the number of requests.
+    # STS is called once for each team, however many requests there are.
     assert [form["RoleSessionName"] for form in served.forms] == [
         ["red@acme"],
         ["blue@acme"],

@@ -28,7 +28,7 @@ async def works_at(form: str) -> AsyncIterator[tuple[Works, BatchServer]]:
 
 
 async def check_half(works: Works, server: BatchServer) -> None:
-    """Half of the lines have an answer, and nothing else is billed or held."""
+    """Assert that half of the lines have an answer, and that nothing else is billed or held."""
     batch = await works.batch()
     assert server.created == 1
     assert batch.tally.completed == COUNT // 2

@@ -1,4 +1,4 @@
-"""Videos under `tollgate serve`, by OpenAI's SDK, of the simulated provider.
+"""Videos of the simulated provider under `tollgate serve`, requested with OpenAI's SDK.
 
 Keeps C84.
 """
@@ -28,7 +28,7 @@ async def test_c84_openais_sdk_makes_videos_under_serve(
         sdk(server, workspace) as client,
     ):
         with warnings.catch_warnings():
-            # OpenAI has ended its own API, and its SDK says so at each call.
+            # OpenAI ended its own API, so its SDK warns at each call.
             warnings.simplefilter("ignore", DeprecationWarning)
             created = await client.videos.create(
                 model="test/video",

@@ -271,7 +271,7 @@ def _read_bedrock_door(call: Call, operation: str) -> Iterator[Access]:
 def _read_bedrock_job(call: Call, found: re.Match[str]) -> Iterator[Access]:
     """Yield the models and the job: Amazon Bedrock, Service Authorization Reference (2026-11-28).
 
-    Who creates a job passes on the job's role.
+    The caller that creates a job also passes on the job's role.
     """
     region = read_signature(call).region
     jobs = f"arn:aws:bedrock:{region}:{ACCOUNT_ID}:model-invocation-job/"

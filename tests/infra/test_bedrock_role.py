@@ -33,7 +33,7 @@ def test_c83_bedrock_reads_and_writes_nothing_but_the_files_of_its_jobs(stack: S
         if "TOLLGATE_BEDROCK_BATCH_ROLE" in function["Environment"]["Variables"]
     }
     assert named == {"ApiFunction", "BatchFunction"}
-    # No other object of a batch is in a folder of that name.
+    # No other object of a batch is in a folder with this name.
     batch = Batch(
         id="batch_1",
         workspace_id="jobs",

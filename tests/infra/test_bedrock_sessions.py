@@ -1,4 +1,4 @@
-"""The role in whose sessions Bedrock is called for teams, where the parameter asks for it.
+"""The role in whose sessions Bedrock is called, which the parameter `BedrockSessions` creates.
 
 Keeps C103.
 """

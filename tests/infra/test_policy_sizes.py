@@ -1,4 +1,4 @@
-"""The policies of the roles are no longer than IAM takes."""
+"""The roles' policies are within IAM's limits of size."""
 
 import json
 import re
@@ -17,12 +17,12 @@ LONG: Final = {
 }
 
 
-# The parameters that add statements to the role that has most of them.
+# The parameters that add statements to the role with the most statements.
 EVERYTHING: Final = {"KmsKeyArn": "arn:aws:kms:k", "XRay": "true", "OtlpHeaders": "true"}
 
 
 def resolved(value: Any) -> Any:
-    """A value as IAM gets it, with names as long as a stack called tollgate has."""
+    """Return a value as IAM gets it, with names as long as those of a stack called tollgate."""
     match value:
         case {"Ref": name}:
             return LONG.get(name, f"arn:aws:kms:ap-southeast-2:{'1' * 12}:key/{'k' * 36}")

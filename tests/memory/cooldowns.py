@@ -39,7 +39,7 @@ class MemoryCooldownStore:
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
     async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True for one request after each rest."""
+        """Return True for one request after each cooldown."""
         failures, now_s = self._failures.get(endpoint_id), self._clock.now_s()
         if failures is None or not failures.rests(now_s, policy):
             return True
@@ -51,7 +51,7 @@ class MemoryCooldownStore:
         return True
 
     def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True for a fault of the key or an ended rest."""
+        """Return True for a fault of the key, or a cooldown that an answer would end."""
         failures = self._failures.get(endpoint_id)
         return failures is not None and (
             failures.fault is not None or failures.may_recover(self._clock.now_s(), policy)

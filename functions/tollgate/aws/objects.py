@@ -109,7 +109,7 @@ class S3Objects:
         """Connect to a bucket; a bucket with Object Lock requires `checksums` of stored content."""
         host = f"https://{bucket}.s3.{region}.amazonaws.com"
         self.url = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
-        """The address to which the keys of objects are appended."""
+        """The bucket's address; the key of an object is appended to it."""
         self._bucket = bucket
         self._checksums = checksums
         self._signer = signer

@@ -22,20 +22,20 @@ from tollgate.http1.errors import HttpError
 from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Request
 
-# The tag of a session, which Cost Explorer can group by once it is a cost allocation tag.
+# The tag of a session. Cost Explorer groups by this tag once it is activated for cost allocation.
 TEAM_TAG: Final = "tollgate-team"
-# "AssumeRole", AWS STS API reference (2026-11-28): the longest session of a role that another role
-# assumes, and the longest name of a session.
+# AWS's maximum duration of a session that another role's session begins, and maximum length of a
+# session's name ("AssumeRole", AWS STS API reference, 2026-11-28).
 _SESSION_S: Final = 3600
 _NAME_LENGTH_MAX: Final = 64
 _HASH_LENGTH: Final = 16
-# From this time before its end, a session is renewed in the background.
+# A session is renewed in the background if it ends within this time.
 _RENEWED_BEFORE_S: Final = 5 * 60
-# A session that ends sooner signs no more requests, because the clocks of AWS may be ahead.
+# A session that ends within this time signs no more requests, because AWS's clocks may be ahead.
 _USED_BEFORE_S: Final = 60
 # Minimum interval between renewals in the background.
 _RENEWED_AGAIN_S: Final = 10.0
-# The number of sessions in memory; the one that was created first is dropped for another.
+# Maximum number of sessions in memory; a further session replaces the oldest.
 _SESSIONS_MAX: Final = 2000
 _TIMEOUT_S: Final = 2.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
@@ -44,7 +44,7 @@ _LOGGER: Final = logging.getLogger("tollgate.credentials")
 
 
 def session_name(workspace_id: str, team_id: str | None) -> str:
-    """Return the name of a team's session; without a team, that of the workspace's other requests.
+    """Return the session name for a team, or for a workspace's requests without a team.
 
     The characters of ids are a subset of those of session names. A name that is too long ends with
     a hash.
@@ -91,7 +91,7 @@ class StsRole:
 
 
 class RoleSession:
-    """One session, which is fetched once for all who wait for it."""
+    """One session; concurrent callers wait for the same fetch."""
 
     def __init__(self, fetch: Callable[[], Awaitable[Lease]], clock: Clock) -> None:
         self._fetch = fetch
@@ -105,7 +105,8 @@ class RoleSession:
         return None if self._lease is None else self._lease.credentials
 
     async def prepare(self) -> None:
-        """Wait for credentials if there are none that last, else renew those that soon end.
+        """Fetch credentials if there are none or they are about to end; otherwise, start a renewal
+        in the background if they end soon.
 
         Raises CredentialsUnavailable if a request would have no credentials.
         """
@@ -117,10 +118,11 @@ class RoleSession:
                 self._begin()
             return
         is_joined = self._fetching is not None and not self._fetching.done()
-        # A caller that leaves must not end the fetch for the others.
+        # A cancelled caller must not cancel the fetch for which others wait.
         failure = await asyncio.shield(self._begin())
         if failure is not None and is_joined:
-            # The fetch may have been frozen with its process, and have lost its connection.
+            # Lambda may have frozen the process during an earlier caller's fetch, which then lost
+            # its connection. A new fetch can succeed.
             failure = await asyncio.shield(self._begin())
         if failure is not None:
             raise failure
@@ -141,7 +143,7 @@ class RoleSession:
 
 
 class RoleSessions:
-    """The sessions of one role by name; `assume` begins a session."""
+    """The sessions of one role by name; `assume` asks AWS for a session's credentials."""
 
     def __init__(self, assume: Callable[[str], Awaitable[Lease]], clock: Clock) -> None:
         self._assume = assume

@@ -101,7 +101,7 @@ function refundButton(data, refresh) {
   const save = async ({ amount, note }) => {
     const reply = await send("POST", "credits/refunds", { generation_id: data.id, amount: amount ?? null, note: note ?? "" });
     await refresh();
-    const text = reply.granted ? "Refunded." : "This generation was refunded before; nothing was added.";
+    const text = reply.granted ? "Refunded." : "This generation had already been refunded; nothing was added.";
     document.querySelector(".view")?.prepend(h("div", { class: "notice good", role: "status" }, p(`${text} Available now: ${usd(reply.data.available)}.`)));
   };
   return plain("Refund …", () => dialog("Refund", fields, { action: "Refund", save }));

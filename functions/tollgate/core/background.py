@@ -32,13 +32,13 @@ class BackgroundFailure(Struct, frozen=True, kw_only=True):
 
 
 class ProviderRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A response that a provider runs in background itself."""
+    """A response that runs in its provider's background mode."""
 
     id: str
     """The id of the hold."""
     provider: str
     at_s: float
-    """The Unix second before which the provider cannot have got the request."""
+    """The Unix second just before the request was sent to the provider."""
     path: str
     """The path of the provider's responses, relative to the provider's base URL."""
     response_id: str | None = None
@@ -58,7 +58,7 @@ class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     tries: tuple[StepTry, ...] = ()
     """The last clean try and the tries since."""
     run: ProviderRun | None = None
-    """The run at a provider; None if the gateway answers, and at the end."""
+    """The run at a provider; None if the gateway answers itself, or once the run is settled."""
     generation_id: str | None = None
     """The generation whose answer the response has; None if it has none."""
     failure: BackgroundFailure | None = None
@@ -71,7 +71,7 @@ class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     @property
     @override
     def is_ended(self) -> bool:
-        # A response that is cancelled while its provider runs it is settled first.
+        # A response that was cancelled during its run has ended only once the run is settled.
         return self.status in _ENDED and self.run is None
 
     @property

@@ -97,7 +97,7 @@ class GatewayError(Exception):
     may_repeat: bool = True
     """False if a client must not retry the request automatically."""
     is_general: bool = False
-    """True if every request of the key would be refused for the same reason now."""
+    """True if any other request of the key would now be refused for the same reason."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class GatewayError(Exception):
         self.retry_after_s = retry_after_s
 
     def again(self, after_s: float) -> Self:
-        """Return this refusal for another request, which came some seconds later."""
+        """Return this refusal for a request that arrives this much later: waits are shorter."""
         wait_s = None if self.retry_after_s is None else self.retry_after_s - after_s
         repeated = type(self)(self.code, self.message, param=self.param, retry_after_s=wait_s)
         repeated.rate_limit = _passed(self.rate_limit, after_s)

@@ -24,7 +24,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def hold_ids(self) -> frozenset[str]:
-        """The ids of the holds under which providers run parts of the job."""
+        """The ids of holds for parts of the job that run at providers."""
         return frozenset()
 
     @property

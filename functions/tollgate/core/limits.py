@@ -87,10 +87,10 @@ class LimitWarning(Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> str:
-        """The limit as a header may state it: `day`, or `day@anthropic/*` for some models."""
+        """The limit's name in a header: `day`, or `day@anthropic/*` for a quota of some models."""
         if self.models is None:
             return self.period
-        # A glob may have characters that headers may not.
+        # Globs may contain characters that headers must not.
         return f"{self.period}@{quote(self.models, safe=_SAFE_IN_GLOBS)}"
 
 

@@ -23,7 +23,7 @@ PLAYGROUND: Final[PlaygroundRole] = "playground"
 Role = KeyRole | MemberRole | PlaygroundRole
 # The label with the source of generations that no program requested, such as PLAYGROUND.
 SOURCE_LABEL: Final = "source"
-# The source of a generation.
+# The origin of a generation's request: the console's playground, or any other program.
 GenerationSource = Literal["api", "playground"]
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # request's maximum cost.
@@ -38,7 +38,7 @@ KeptAddress = Literal["last"]
 
 
 def generation_source(caller_labels: Mapping[str, str]) -> GenerationSource:
-    """Return the source of a generation with these labels of its caller."""
+    """Return the source of a generation whose caller has these labels."""
     return PLAYGROUND if caller_labels.get(SOURCE_LABEL) == PLAYGROUND else "api"
 
 

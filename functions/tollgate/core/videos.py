@@ -1,4 +1,4 @@
-"""Videos: jobs that a provider runs for minutes, and whose result the gateway stores."""
+"""Videos: jobs that take a provider minutes, and whose results the gateway stores."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -15,22 +15,22 @@ VideoStatus = Literal["queued", "in_progress", "completed", "failed"]
 VideoVariant = Literal["video", "thumbnail", "spritesheet"]
 # Days for which a video is stored after it is complete.
 VIDEO_DAYS: Final = 7
-# Seconds after which a video that is not complete fails, and after which even a complete one is no
-# longer billed: a day is closed an hour after its end, and the bill has the day of the request.
+# Seconds after which an incomplete video fails, and after which even a complete one is not billed.
+# The bill has the day of the request, and a day is closed an hour after its end.
 MADE_WITHIN_S: Final = 2_700
 BILLED_WITHIN_S: Final = 3_300
 VIDEO_BYTES_MAX: Final = 128 * 1024 * 1024
 
 
 class VideoFailure(Struct, frozen=True, kw_only=True):
-    """The reason why a video failed, as its `error` shows it."""
+    """The reason why a video failed, which callers see in `error`."""
 
     code: str
     message: str
 
 
 class VideoSubmission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The one request for the video that a provider may have accepted."""
+    """The only request for the video that was sent to a provider, which may have accepted it."""
 
     endpoint_id: str
     at_s: float
@@ -51,10 +51,10 @@ class Video(Job, frozen=True, kw_only=True, omit_defaults=True):
     """The provider's estimate, in percent."""
     ended_s: int | None = None
     trial: StepTry | None = None
-    """The last try of a step; its lease also is the time of the next one."""
+    """The last try of a step; the next try may begin when its lease ends."""
     submission: VideoSubmission | None = None
     file_ids: Mapping[VideoVariant, str] = field(default_factory=dict)
-    """The files with the contents, which are stored before the video is billed."""
+    """The ids of the files with the contents, which are stored before the video is billed."""
     failure: VideoFailure | None = None
 
     @property
@@ -83,7 +83,7 @@ class Video(Job, frozen=True, kw_only=True, omit_defaults=True):
         return VIDEO_DAYS * DAY_S
 
     def is_expired(self, now_s: float) -> bool:
-        """Return whether an ended video is no longer shown."""
+        """Return whether a video has ended so long ago that it is no longer shown."""
         return self.ended_s is not None and self.ended_s + self.kept_s <= now_s
 
     @property

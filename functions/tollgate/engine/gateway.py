@@ -30,7 +30,7 @@ class ProviderDirectory(Protocol):
     """Providers by their slug in the catalog."""
 
     def provider(self, slug: str, principal: Principal) -> Provider:
-        """Return a provider for the requests of a caller; raise KeyError for an unknown slug."""
+        """Return the provider for a caller's requests; raise KeyError for an unknown slug."""
 
 
 class StreamTiming(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     buffers: ProcessBuffers = field(default_factory=ProcessBuffers)
     """Budget of the bytes that requests buffer."""
     refusals: RecentRefusals = field(default_factory=RecentRefusals)
-    """Refusals that are repeated without asking the store."""
+    """The latest refusals of keys, which are repeated without asking the store."""
     admission: Admission = "positive"
     tools: ServerTools | None = None
     """Tools that the gateway runs; None if routing.yaml configures none."""

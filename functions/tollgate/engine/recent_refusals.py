@@ -1,4 +1,4 @@
-"""Repeats a key's refusals for a moment, so that refused requests cost no calls to the store."""
+"""Repeats a key's last refusal for a second, so that an early retry costs no calls to the store."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 
-# New credit and changed limits count after this time at the latest.
+# New credit and changed limits take effect within this time.
 REPEATED_FOR_S: Final = 1.0
 # Beyond this number, the key that was refused least recently is forgotten.
 _KEYS_MAX: Final = 10_000
@@ -19,17 +19,17 @@ _KEYS_MAX: Final = 10_000
 class _Noted(Struct, frozen=True):
     refusal: GatewayError
     since_s: float
-    """Monotonic second before which the store decided."""
+    """Monotonic second at which the store decided on the request."""
 
 
 class RecentRefusals:
-    """The last refusal of each key that applies to all of its requests."""
+    """The last general refusal of each key: one that applies to all of the key's requests."""
 
     def __init__(self) -> None:
         self._noted: OrderedDict[str, _Noted] = OrderedDict()
 
     def check(self, key_id: str, clock: Clock) -> None:
-        """Raise the refusal of a key again if it is recent."""
+        """Raise the key's last refusal again if it is recent."""
         noted = self._noted.get(key_id)
         if noted is None:
             return
@@ -41,7 +41,7 @@ class RecentRefusals:
 
     @contextmanager
     def repeating(self, key_id: str, clock: Clock) -> Iterator[None]:
-        """Check the key before the block, and note the refusal that the block raises."""
+        """Check the key before the block runs, and note a general refusal that the block raises."""
         self.check(key_id, clock)
         since_s = clock.monotonic_s()
         try:

@@ -1,10 +1,10 @@
-"""The section of routing.yaml on the responses that a provider runs in background itself."""
+"""The section of routing.yaml on a provider's background mode for responses."""
 
 from tollgate.routing.scalars import Day, Sentence, Strict
 
 
 class BackgroundSection(Strict):
-    """Background responses that the provider runs itself, for as long as a response needs.
+    """The provider's background mode for responses, which may take up to six hours.
 
     The provider stores such a response until the gateway has read and deleted it. Without this
     section, the gateway answers background responses within 14 minutes.

@@ -74,14 +74,14 @@ class SpeedsSection(Strict):
         2_000,
         16_000,
     )
-    """Prompt sizes that are measured apart, in estimated tokens, in rising order; larger prompts
-    are measured together.
+    """Upper bounds of the prompt sizes that are measured separately, in estimated tokens, in rising
+    order. All larger prompts are measured together.
     """
     samples_min: Annotated[int, Field(ge=1, le=10_000)] = 20
-    """Answers in the last half to whole hour from which an endpoint is compared with others."""
+    """Number of recent answers that an endpoint needs before it is compared with others."""
     explore_percent: Annotated[int, Field(ge=0, le=50)] = 2
-    """Percentage of sorted requests that go to an endpoint with old or few answers first, drawn
-    by the id of the generation; 0 for none.
+    """Percentage of sorted requests that try an endpoint with old or few answers first, drawn by
+    the id of the generation; 0 for none.
     """
 
     @property

@@ -122,14 +122,14 @@ class ProviderSection(Strict):
 
     @model_validator(mode="after")
     def _can_run_in_background(self) -> Self:
-        """Raise ValueError for background responses that the row cannot have."""
+        """Raise ValueError if the row has `background`, but its provider cannot have that mode."""
         if self.background is not None and (
             self.codec != "openai_responses"
             or self.transport != "http_sse"
             or self.auth == "google"
             or self.auth in SIGNED_SERVICES
         ):
-            raise ValueError("must have no background with this codec, transport and auth")
+            raise ValueError("must not have `background` with this codec, transport and auth")
         return self
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # The address at which Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container
 # credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
 _ECS_URL: Final = "http://169.254.170.2"
-# Imported with the first gateway that calls Bedrock in sessions.
+# Imported only by gateways that call Bedrock in sessions.
 _SESSIONS_OF: Final = DottedName[Callable[[str, Signer, str, Clock], "RoleSessions"]](
     "tollgate.aws.role_sessions:sessions_of"
 )

@@ -76,12 +76,12 @@ _BATCHES: Final[
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
     "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
-# Imported with the first job.
+# Imported when the first job is submitted to a provider.
 _JOB_CALLS: Final[Mapping[str, DottedName[Callable[[ProviderRow, ProviderServices], JobCalls]]]] = {
     "http_sse": DottedName("tollgate.providers.transports.job_calls:make_job_calls"),
     "simulator": DottedName("tollgate.providers.simulator.simulated_jobs:make_simulated_jobs"),
 }
-# Imported with the first background response that a provider runs.
+# Imported when the first background response is submitted to a provider.
 _BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
     "tollgate.providers.transports.background:make_background"
 )
@@ -109,7 +109,7 @@ _IN_SESSIONS_MAX: Final = 4000
 class Registry:
     """Creates the provider for each entry, once.
 
-    With `sessions`, the requests of each team to Bedrock are signed in a session of their own.
+    With `sessions`, each request to Bedrock is signed in a session of the caller's team.
     """
 
     def __init__(self, services: ProviderServices, sessions: "RoleSessions | None" = None) -> None:
@@ -137,14 +137,14 @@ class Registry:
         return provider
 
     def in_session(self, row: ProviderRow, session: "RoleSession") -> Provider:
-        """Return the provider for an entry, whose requests are signed in a session."""
+        """Return the provider for an entry, with a transport that signs in a session."""
         transport = _MAKE_SESSION_TRANSPORT()(
             row, session, self._services, TRANSPORTS[row.transport]()
         )
         return replace(self.provider(row), transport=transport)
 
     def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
-        """Return the loader of a row's batches; None if the deployment cannot use them."""
+        """Return the loader for a provider's batches; None if the deployment cannot use them."""
         terms = row.batch
         if terms is None or terms.find_lack(row.region, self._services.job_region) is not None:
             return None

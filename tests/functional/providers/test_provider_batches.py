@@ -110,7 +110,7 @@ async def test_c83_openais_form_reads_the_output_and_the_errors(
         ),
     )
     first, second, third, *others = await answers(batches, "b")
-    # Failed requests are no requests that did not run, and make no batch expire.
+    # A failed request counts as one that ran, so it does not make the batch expire.
     assert [each.status for each in others] == [500, 500, None]
     assert json.loads(others[0].body)["error"]["message"] == "No."
     assert (first.custom_id, first.status) == ("1", 200)

@@ -19,9 +19,10 @@ NAME = re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)
 
 
 class Sts:
-    """Numbers the sessions that it begins; `broken` refuses them, `held` withholds them.
+    """A stand-in for STS that numbers its sessions.
 
-    `lost` are the numbers of calls whose connection is lost.
+    While `broken`, it refuses calls; while `held` is cleared, it does not answer. `lost` has the
+    numbers of calls that lose their connection.
     """
 
     def __init__(self, clock: HandClock) -> None:
@@ -119,11 +120,11 @@ async def test_a_request_fails_without_a_session_and_the_next_one_asks_again(
     sts.broken = True
     waiting = await asyncio.gather(*(session.prepare() for _ in range(5)), return_exceptions=True)
     assert [str(each) for each in waiting] == ["STS: AccessDenied"] * 5
-    # All of them together ask once more: the call that they joined may be an old one.
+    # The four that joined the first call ask once more, together: that call may be an old one.
     assert len(sts.begun) == 2
     sts.broken = False
     assert await used(session) == "a@acme-3"
-    # A session that has ended is not used, even if AWS gives no other.
+    # A session that has ended is not used, even if AWS refuses a new one.
     sts.broken = True
     clock.now += HOUR_S - 60
     with pytest.raises(CredentialsUnavailable):

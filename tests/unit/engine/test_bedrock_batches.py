@@ -1,4 +1,4 @@
-"""Lines that Bedrock runs in batches of its own, which have a minimum of lines and no tools.
+"""Lines that run in Bedrock's own batches, which need 100 lines and take no tools.
 
 Keeps C83.
 """
@@ -27,7 +27,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "now", "arguments": 
 
 
 async def at_bedrock(batches: ScriptedBatches, **terms: Any) -> House:
-    """A house whose first provider is Bedrock; what the gateway runs speaks OpenAI's format."""
+    """A house whose first provider is Bedrock; lines that the gateway runs use OpenAI's format."""
     near = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "us-east-1"}
     near |= {"batch": {**TERMS, "form": "bedrock", **terms}}
     return await batching_house(batches, providers={"near": near, "far": provider()})
@@ -48,7 +48,7 @@ async def test_c83_the_gateway_runs_fewer_lines_than_bedrock_accepts() -> None:
 
 
 async def endpoints(home: House, content: bytes) -> set[str | None]:
-    """The endpoints whose provider gets lines of a file in a batch; None for the gateway."""
+    """Return the endpoints to whose batches lines of a file go; None for lines of the gateway."""
     format_ = BATCH_FORMATS[CHAT]
     parser = LineParser(
         gateway=home.gateway,

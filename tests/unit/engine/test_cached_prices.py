@@ -19,7 +19,7 @@ from tollgate.routing.review.verdicts import ReplayPlanner, WouldServe
 
 NEAR, FAR = "near/l", "far/L"
 WORDS = 5_000
-# Far is cheaper, unless the prompt is cached at near.
+# `far` is cheaper, unless the prompt is cached at `near`.
 MODELS: dict[str, object] = {
     "acme/large": model(
         endpoint("near", "l", dollars_in="3", dollars_out="15", cache_read="0.3"),
@@ -39,7 +39,7 @@ async def priced(**speeds: object) -> House:
 
 
 async def cached(home: House, endpoint_id: str, share: float, *, answers: int = 20) -> None:
-    """Let other instances have measured how much of prompts of this size was cached."""
+    """Store cached shares that other instances have measured for prompts of this size."""
     times = AnswerTime(
         answers=answers,
         first_token_ms=100,

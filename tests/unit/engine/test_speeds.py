@@ -130,7 +130,7 @@ async def test_c19_a_share_of_requests_measures_what_is_old_and_plan_repeats_it(
         await ask(home, sort="latency")
     assert {each.trace.explored for each in home.journal.records} == {None}
     await home.gateway.clock.sleep(3_600)
-    # The faster one is measured now and then; nobody has measured the other for an hour.
+    # The faster endpoint has new figures; the other has not been measured for an hour.
     await measured(home, far=time(200))
     await home.gateway.clock.sleep(31)
     home.journal.records.clear()

@@ -1,4 +1,4 @@
-"""The endpoints of the file that ships whose lines run in their provider's own batches.
+"""The endpoints of the shipped file whose providers run lines in their own batches.
 
 Keeps C83.
 """

@@ -1,4 +1,4 @@
-"""The rows of Responses that ship: what their providers run themselves. Keeps C75, C84."""
+"""Work that the providers of the shipped rows for Responses run themselves. Keeps C75, C84."""
 
 from pathlib import Path
 from typing import Any

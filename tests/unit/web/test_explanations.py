@@ -197,7 +197,7 @@ async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() ->
     reply = await ask(call, "acme/large")
     assert considered(reply) == [(1, "near/large-1", None), (2, "far/L", None)]
     assert [each["probes"] for each in reply.json["candidates"]] == [True, False]
-    # An explanation leaves the probe to a request.
+    # An explanation does not begin the probe; a request does.
     assert await call.home.stores.cooldowns.begin_probe("near/large-1", policy)
 
 

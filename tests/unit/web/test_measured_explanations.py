@@ -64,10 +64,10 @@ async def test_c19_c53_few_measurements_are_named_and_other_sizes_are_not_shown(
     assert (near["latency_ms"], near["samples"], near["thin"]) == (
         None,
         None,
-        "thin: 0 of 20 samples",
+        "too few answers: 0 of 20",
     )
-    assert (far["latency_ms"], far["samples"], far["thin"]) == (10, 3, "thin: 3 of 20 samples")
-    remark = "thin: 3 of 20 samples, 40% of prompts cached"
+    assert (far["latency_ms"], far["samples"], far["thin"]) == (10, 3, "too few answers: 3 of 20")
+    remark = "too few answers: 3 of 20, 40% of prompts cached"
     assert any(remark in each for each in render_explanation(reply.json))
 
 

@@ -71,7 +71,7 @@ async def test_c84_a_killed_worker_submits_once_and_bills_once(applied: bool) ->
             await waiting.run(id_)
         assert len(runs.submitted) <= 1
         if (await waiting.job(id_)).status == "failed":
-            # Nobody knows whether the provider got the request.
+            # It is unknown whether the provider got the request.
             assert waiting.home.spent_nano_usd == 0
             failed += 1
         else:
@@ -108,7 +108,7 @@ async def test_c84_a_frozen_worker_submits_nothing_twice_and_cancels_what_was_gi
 
 
 class Slow(MemoryLineRecords):
-    """The records of a worker whose first generation another one has meanwhile given up."""
+    """The records of a worker whose first generation another worker has already given up."""
 
     is_late = True
 
@@ -130,7 +130,7 @@ async def test_c84_a_worker_that_was_given_up_leaves_the_hold_to_the_next() -> N
 
 
 class Named:
-    """A ledger that holds money only under an id that the sweeper finds in an open response."""
+    """A ledger that accepts a hold only if an open response already names its id."""
 
     def __init__(self, waiting: Waiting) -> None:
         self._waiting = waiting

@@ -109,7 +109,7 @@ async def test_c9_a_key_that_was_just_refused_has_no_body_read(why: str) -> None
     sent = exchange("POST", "/v1/chat/completions", headers=headers, body=body)
     await sent.run(app)
     assert sent.error["code"] == REFUSALS[why]
-    # `Exchange` takes one piece ahead.
+    # `Exchange` reads one piece of the body in advance.
     assert body.read <= 1
 
 

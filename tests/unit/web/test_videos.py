@@ -35,7 +35,7 @@ from tollgate.web.videos.working import DOWNLOADS_MAX
 
 
 async def check_once(filming: Filming, id_: str) -> None:
-    """The video is complete, was submitted once, and is billed once; nothing is held."""
+    """Assert that the video is complete, submitted once and billed once, and nothing is held."""
     video = await filming.video(id_)
     assert (video.status, video.failure) == ("completed", None)
     assert len(filming.near.submitted) == 1
@@ -131,7 +131,7 @@ async def test_c84_a_worker_of_videos_may_die_at_any_call_of_a_store(applied: bo
         video = await filming.video(id_)
         assert len(filming.near.submitted) <= 1
         if video.status == "failed":
-            # It died around the submission, which is never repeated.
+            # The worker died during the submission, which is never repeated.
             unknown += 1
             assert filming.home.spent_nano_usd == 0
             assert filming.home.held_nano_usd == 0

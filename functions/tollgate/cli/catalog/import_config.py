@@ -257,9 +257,9 @@ def _written(path: Path, text: str) -> Inspection:
 
 
 def _show_replay(replayed: Sequence[ReplayedName]) -> None:
-    """Print the endpoints that serve each name before and after; changes are red.
+    """Print the endpoints that serve each name before and after the import; changes are red.
 
-    The names of a wildcard that are served as before share a line.
+    All names that match a wildcard and are served as before share one line.
     """
     kept: dict[tuple[str, str], int] = {}
     for served in replayed:

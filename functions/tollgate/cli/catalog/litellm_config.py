@@ -156,7 +156,7 @@ def _deployments(entries: Any, notes: list[ImportNote]) -> Iterator[Deployment]:
         params = as_mapping(entry.get("litellm_params"))
         name, model = entry.get("model_name"), params.get("model")
         if not (isinstance(name, str) and isinstance(model, str)):
-            text = "it lacks model_name or litellm_params.model"
+            text = "model_name or litellm_params.model is missing"
             notes.append(ImportNote(where=f"model_list, entry {place}", text=text, is_loss=True))
         else:
             # Some configs set limits next to the parameters.

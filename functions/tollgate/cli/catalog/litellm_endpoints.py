@@ -261,7 +261,7 @@ class Placement:
         return ProviderOf(slug=own_slug, section=section, base=slug, alike=alike, notes=notes)
 
     def _vendor(self, prefix: str, upstream: str) -> tuple[str, PlainSection] | None:
-        """Return the vendor's own provider, if a cloud has the vendor's API for a model."""
+        """Return the provider of a model's vendor, if the cloud serves the model by its API."""
         if is_claude_at(prefix, upstream):
             vendor, codec = "anthropic", "anthropic"
         elif prefix in ("azure", "azure_ai"):

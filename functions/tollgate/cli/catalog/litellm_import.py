@@ -136,7 +136,7 @@ class _Import:
                 note = "appears twice with the same endpoint; their shares were added"
                 self._notes.append(deployment.note(note))
             placed.append((deployment, found))
-        # A note counts the names of a wildcard that were not imported.
+        # Names of a wildcard without an endpoint are not listed, because a note counts them.
         if placed or not wildcard:
             self._sources[name] = SourceName(
                 name=name,

@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
 from tollgate.cli.catalog.price_map import CAPABILITIES, MODALITIES
 
-# Parameters that need no note, because the import reads them or the provider's section has them.
+# Parameters without a note, because the import reads them or the provider's section states them.
 _READ: Final = frozenset(
     {
         "api_base",

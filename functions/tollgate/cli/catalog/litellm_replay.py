@@ -36,17 +36,17 @@ class ReplayedName(Struct, frozen=True, kw_only=True):
     changed: str = ""
     """The difference from the source; empty if there is none."""
     wildcard: str = ""
-    """The wildcard of the source that the name matches, if the source does not state the name."""
+    """The wildcard of the source that the name matches; empty if the source states the name."""
 
 
 def replay_names(
     catalog: Catalog, sources: Sequence[SourceName], now_s: float
 ) -> Iterator[ReplayedName]:
-    """Yield the endpoints that serve four requests to each name of a chat model.
+    """Yield the endpoints that serve each name: for chat models, of four different requests.
 
     Requests to a name with the same result share an entry. LiteLLM sends each request to a
-    deployment of the name, and to a fallback after an error. Names of other kinds of work have one
-    entry, with the endpoints that were imported.
+    deployment of the name, and to a fallback after an error. A name for another kind of work has
+    one entry, with its imported endpoints.
     """
     planner = Planner(catalog)
     requests = {
@@ -71,7 +71,7 @@ def replay_names(
 
 
 def _imported(source: SourceName) -> tuple[str, str]:
-    """Return the endpoints of a name, and the difference from the source."""
+    """Return the imported endpoints of a name, and the difference from the source."""
     endpoints = [each.endpoint for each in source.offers if each.endpoint is not None]
     return ", ".join(dict.fromkeys(endpoints)) or "refused", _left_out(source)
 

@@ -24,11 +24,11 @@ class ProviderOf(Struct, frozen=True, kw_only=True):
     section: PlainSection
     base: str | None = None
     alike: str | None = None
-    """The provider of the base file whose API the server has; None if that is not known."""
+    """The provider of the base file with the same API as the server; None if none is known."""
     notes: tuple[ImportNote, ...] = ()
 
 
-# The environment variables that LiteLLM reads for a deployment that states no key.
+# The environment variables with the keys that LiteLLM uses if a deployment states none.
 _USUAL_KEYS: Final = {
     "azure": "AZURE_API_KEY",
     "azure_ai": "AZURE_AI_API_KEY",
@@ -38,9 +38,9 @@ _USUAL_KEYS: Final = {
 
 
 def is_claude_at(prefix: str, upstream: str) -> bool:
-    """Return True for a Claude model on a cloud that has Anthropic's API for Claude.
+    """Return True for a Claude model on a cloud that serves Claude by Anthropic's API.
 
-    LiteLLM decides by the name, too (litellm 1.110.2, azure_ai and vertex_ai).
+    LiteLLM also decides this by the model's name (litellm 1.110.2, azure_ai and vertex_ai).
     """
     return prefix in ("azure_ai", "vertex_ai") and "claude" in upstream.lower()
 
@@ -50,7 +50,7 @@ def place_server(
 ) -> ProviderOf:
     """Return a new provider section for the server address in the config.
 
-    `alike` is the provider of the base file whose API Azure has for the model, with its section.
+    `alike` has slug and section of the provider in the base file whose API Azure uses here.
     """
     try:
         parts = urlsplit(address if "://" in address else f"https://{address}")
@@ -84,7 +84,7 @@ def place_server(
     if variable := deployment.variable("api_key") or (usual if alike else None):
         row["key"] = {"env": variable}
     elif usual:
-        # A key of OpenAI's must not reach another server unseen.
+        # The server may belong to somebody else, so OpenAI's key is sent only if the user says so.
         text = f"api_key is missing, so LiteLLM sends {usual}: write key: {{ env: ... }} if needed"
         notes.append(deployment.note(text, is_loss=True))
     try:
@@ -128,14 +128,14 @@ def note_key(deployment: Deployment, variable: str | None) -> list[ImportNote]:
 
 
 def is_foreign(codec: str, upstream: str) -> bool:
-    """Return True if only one of a format and a model is Anthropic's."""
+    """Return True if exactly one of the format and the model is Anthropic's."""
     return (codec == "anthropic") != ("claude" in upstream.lower())
 
 
 def no_provider(prefix: str) -> str:
     """Return the reason why a deployment of an unknown provider is left out."""
     if prefix == "auto_router":
-        return "no model is chosen by the content of a prompt: write a route with `rules`"
+        return "routes do not choose a model by the content of a prompt: write a route with `rules`"
     return f"the base file has no provider {prefix}: add it, see docs/adding-a-provider.md"
 
 

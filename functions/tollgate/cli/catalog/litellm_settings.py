@@ -56,7 +56,7 @@ _CALLBACKS: Final = "spans go to a collector by OTLP, and metrics are log lines"
 _DATABASE: Final = "keys and money are in DynamoDB; no other database is needed"
 _SHARED: Final = "cooldowns and limits are shared through DynamoDB"
 _GUARDRAILS: Final = "write them as `guardrails` in routing.yaml: docs/guardrails.md"
-_NO_CODE: Final = "no code is run for models: such tools are refused"
+_NO_CODE: Final = "the gateway does not run code for models: requests with such tools are refused"
 _SEARCH: Final = "write `server_tools.web_search` in routing.yaml: docs/routing.md#server-tools"
 _ADVICE: Final[Mapping[str, str]] = {
     "environment_variables": "set them where the gateway runs; keys are named in `providers`",
@@ -70,8 +70,8 @@ _ADVICE: Final[Mapping[str, str]] = {
     "general_settings.store_model_in_db": "models in LiteLLM's database are not in the config: "
     "`GET /model/info` lists them; add them to `model_list` and import again",
     "general_settings.use_redis_transaction_buffer": _SHARED,
-    "finetune_settings": "models are not trained through the gateway",
-    "files_settings": "files are stored by the gateway: docs/formats/files.md",
+    "finetune_settings": "the gateway does not forward fine-tuning jobs",
+    "files_settings": "the gateway stores files itself: docs/formats/files.md",
     "guardrails": _GUARDRAILS,
     "include": "import each included file",
     "litellm_settings.cache": "write `cache` in a route: docs/routing.md#cache",
@@ -81,7 +81,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "litellm_settings.max_budget": "`tollgate workspaces update` sets the budget of a workspace",
     "litellm_settings.success_callback": _CALLBACKS,
     "litellm_settings.websearch_interception_params": _SEARCH,
-    "mcp_servers": "MCP servers are called by the client, not by the gateway",
+    "mcp_servers": "the gateway does not call MCP servers: add them to the client",
     "policies": _GUARDRAILS,
     "policy_attachments": _GUARDRAILS,
     "router_settings.enable_tag_filtering": "tags choose no deployment; a route's rules can read "

@@ -1,10 +1,10 @@
-"""Names that another gateway serves, with the endpoints that an import made of them."""
+"""Model names that another gateway serves, with the endpoints that an import created for them."""
 
 from msgspec import Struct
 
 
 class SourceOffer(Struct, frozen=True, kw_only=True):
-    """A deployment of the source, and the endpoint that it became, if any."""
+    """A deployment of the source, and the endpoint that the import created for it, if any."""
 
     model: str
     endpoint: str | None
@@ -12,7 +12,7 @@ class SourceOffer(Struct, frozen=True, kw_only=True):
 
 
 class SourceName(Struct, kw_only=True):
-    """A name that callers of the source request, with its deployments and fallbacks."""
+    """A model name of the other gateway, with its deployments and fallbacks."""
 
     name: str
     kind: str

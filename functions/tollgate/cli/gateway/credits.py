@@ -17,7 +17,7 @@ _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
 # Scripts select columns by position, so a new column must be the last.
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
-# A terminal cuts the last columns; the id of a refund already names the generation.
+# A narrow terminal drops the last columns. The generation comes late, because a refund's id has it.
 _ON_SCREEN: Final = ("created_at", "type", "amount", "id", "note", "generation_id", "expires_at")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -108,7 +108,7 @@ def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
     """Refund the cost of a generation, once for each GENERATION."""
     reply = api.post("/credits/refunds", body)
     refunded = body["generation_id"]
-    _show_entered(reply, style, f"{refunded} was refunded before; nothing was added.")
+    _show_entered(reply, style, f"{refunded} had already been refunded; nothing was added.")
     if reply["granted"]:
         click.echo(f"{refunded} was refunded.", err=True)
 

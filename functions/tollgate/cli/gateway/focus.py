@@ -64,7 +64,7 @@ def focus_rows(
             yield _charge(workspace_id, day, row["usage"]) | _describe_usage(row)
     for entry in refunds:
         day = datetime.fromisoformat(entry["created_at"]).date()
-        # Old refunds, and earlier releases, do not tell what a refund gives back.
+        # Gateways of earlier releases, and refunds that they booked, lack `refunded`.
         refunded = entry.get("refunded") or {}
         labels = {name: refunded[name] for name in ("team", "member") if refunded.get(name)}
         if refunded.get("source") == PLAYGROUND:
@@ -122,7 +122,7 @@ def _describe_usage(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _describe_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the team, and the labels as tags."""
+    """Return the columns for the team, and for all labels as tags."""
     team = labels.get("team", "")
     return {
         "SubAccountId": team,

@@ -109,7 +109,7 @@ class Api(Struct, frozen=True):
                 click.echo(f"\r\x1b[K{path}: page {number} …", nl=False, err=True)
             reply = self.get(path, {**query, cursor: position})
             if shows_progress:
-                # The caller may print next, or read no further page.
+                # The progress is erased now, because the caller may print before the next page.
                 click.echo("\r\x1b[K", nl=False, err=True)
             position = reply.get("next_cursor")
             yield reply

@@ -82,8 +82,8 @@ _DAYS_AT_ONCE: Final = 4
     type=click.Choice(("model", "team")),
     default="model",
     show_default=True,
-    help="What to compare: models by day, or teams, which AWS's bill names if Bedrock is called"
-    " in role sessions.",
+    help="Compare amounts for each model and day, or for each team. AWS's bill names teams if"
+    " Bedrock is called in role sessions.",
 )
 @click.option("--all", "shows_all", is_flag=True, help="Also show rows that agree.")
 @calls_gateway
@@ -141,7 +141,7 @@ def reconcile(
 
 
 def _show(rows: Sequence[TableRow], columns: Sequence[str], style: OutputStyle) -> None:
-    """Show rows; on a terminal nothing, because the summary states that nothing differs."""
+    """Show rows; on a terminal, print no empty table, because the summary says that none differ."""
     if rows or style != "auto" or not sys.stdout.isatty():
         show(rows, columns, style)
 
@@ -149,8 +149,8 @@ def _show(rows: Sequence[TableRow], columns: Sequence[str], style: OutputStyle) 
 def _recorded(
     api: Api, providers: Sequence[str], first: str, last: str, *, by: tuple[str, ...]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield sums of the activity on these days with these providers, each with its workspace, for
-    each workspace that the key may read.
+    """Yield the activity of all workspaces that the key may read, as pairs of workspace and row,
+    for these days and providers.
     """
     end = date.fromisoformat(last) + timedelta(days=1)
     if (end - date.fromisoformat(first)).days > _DAYS_MAX:
@@ -164,7 +164,8 @@ def _recorded(
         if refused.status != 403:
             raise
         click.echo("Only the records of this key's workspace are compared.", err=True)
-        # The names of sessions contain the workspace, which not everybody may read.
+        # Session names contain the workspace's id. It is fetched only if needed, because a key that
+        # may read activity may lack the right to read the workspace.
         own = api.get("/workspace")["data"]["id"] if "team" in by else ""
         paths = {own: "/activity"}
     for workspace_id, path in paths.items():
@@ -251,9 +252,9 @@ def _summary_of_teams(
     totals = f"invoiced ${exact(invoiced)}, recorded ${exact(recorded)}"
     lines = [f"{first} to {last} UTC: {totals}; {len(differing)} of {len(named)} teams differ."]
     if any(not team.is_known for team in named):
-        lines.append("Sessions with ? have no recorded requests on these days.")
+        lines.append("Rows with ? are sessions without recorded requests on these days.")
     if not any(team.invoiced_usd for team in named):
-        lines.append("No principal is a session of a recorded team: is Bedrock called in sessions?")
+        lines.append("AWS's bill names no recorded team: is Bedrock called in role sessions?")
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ _MOVES: Final = (
 # Fields that are shown even if their value is 0.
 _ALWAYS: Final = ("opening_balance", "usage", "closing_balance")
 _GROUPS: Final = ("team", "member", "model", "provider_name", "source")
-# The value of most lines, which is not worth a column.
+# A column is left out if all lines have its usual value.
 _USUAL: Final = {"source": "api"}
 _AMOUNTS: Final = ("net", "cost", "refunded")
 _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
@@ -92,8 +92,8 @@ def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
-    """Return whether the table needs a column, that is, if any line has a value that is not the
-    usual one, or if there are no lines.
+    """Return whether the table needs a column: if there are no lines, or if a line has another
+    value than the usual one.
     """
     usual = (None, _USUAL.get(name))
     return not found["lines"] or any(line[name] not in usual for line in found["lines"])

@@ -57,7 +57,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 
 
 def exceeds(invoiced: Decimal, recorded: Decimal, percent: Decimal, usd: Decimal) -> bool:
-    """Return whether two amounts differ by more than both bounds."""
+    """Return whether two amounts differ by more than `percent` and by more than `usd`."""
     difference = abs(invoiced - recorded)
     return difference > usd and difference * 100 > percent * max(abs(invoiced), abs(recorded))
 

@@ -42,7 +42,7 @@ class CsvTable(Struct, frozen=True, kw_only=True):
     only_tokens: bool
     """True if only items with `token` in their name are about models."""
     principal: str | None = None
-    """The column with the ARN of the identity that made the requests, which an export may lack."""
+    """The column with the ARN of the identity that made the requests; an export may lack it."""
 
     def is_in(self, columns: frozenset[str]) -> bool:
         """Return whether a file with these columns has this table's format."""
@@ -87,17 +87,17 @@ _TABLES: Final = (
 
 NO_PRINCIPALS: Final = (
     "A comparison by team needs AWS's Cost and Usage Report 2.0 with the column "
-    "line_item_iam_principal: include IAM principal data in the export."
+    "line_item_iam_principal: let the export include IAM principals."
 )
 
 
 def read_csv_table(
     file: TextIO, *, by_principal: bool = False
 ) -> tuple[str, Iterator[InvoiceLine]]:
-    """Return the kind of a table, and its lines that are about models or, if `by_principal`, also
-    those with a principal.
+    """Return the kind of a table, and its lines for models; if `by_principal`, also other lines
+    that have a principal.
 
-    Raises InvoiceRefused for a table of another kind.
+    Raises InvoiceRefused for an unknown kind of table.
     """
     rows = csv.DictReader(file)
     rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]

@@ -28,8 +28,8 @@ class Invoices(Struct, frozen=True):
 def read_invoices(paths: Sequence[Path], *, by_principal: bool = False) -> Invoices:
     """Read all files; raise InvoiceRefused on errors.
 
-    With `by_principal`, the lines are about all usage with a principal, and the files must have
-    principals.
+    With `by_principal`, lines for other usage with a principal are included, and files without
+    principals are refused.
     """
     lines: list[InvoiceLine] = []
     kinds: dict[Path, str] = {}

@@ -49,7 +49,7 @@ def check_currency(currency: object) -> None:
 
 
 def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
-    """Return one line for each day, name and principal, with sums, sorted."""
+    """Return one line with the sums for each day, name and principal, sorted."""
     sums: dict[tuple[str, str, str], InvoiceLine] = {}
     for line in lines:
         key = (line.day, line.name, line.principal)

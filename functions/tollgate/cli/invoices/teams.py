@@ -1,4 +1,4 @@
-"""Comparison of AWS's bill with the records by team, through the names of role sessions."""
+"""Comparison of AWS's bill with the records by team; role sessions' names contain the team."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from tollgate.aws.role_sessions import session_name
 from tollgate.cli.invoices.comparison import exceeds
 from tollgate.cli.invoices.lines import InvoiceLine
 
-# Names in place of a team's id; an id has no spaces.
+# Labels for rows without a team's id. They contain a space, which ids cannot.
 NO_TEAM: Final = "no team"
 OTHER_PRINCIPALS: Final = "other principals"
 _NOTHING: Final = Decimal(0)
@@ -22,7 +22,7 @@ _SESSION: Final = re.compile(
 
 
 class TeamCompared(Struct, frozen=True, kw_only=True):
-    """The amounts that AWS billed and that the gateway recorded for a team."""
+    """A team with the amounts that AWS billed and the gateway recorded."""
 
     team: str
     """The team's id, or the session's name if the gateway recorded nothing for the session."""
@@ -48,8 +48,8 @@ def compare_teams(
 ) -> list[TeamCompared]:
     """Return a comparison for each team, with other principals last.
 
-    `recorded` are sums of activity by team, each with its workspace. The role of the gateway is the
-    one whose sessions have names of recorded teams.
+    `recorded` are pairs of a workspace and a row of activity by team. The gateway's role is known
+    by its sessions, which are named after recorded teams.
     """
     found: dict[str, TeamCompared] = {}
     for workspace, row in recorded:

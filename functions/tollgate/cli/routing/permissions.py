@@ -45,7 +45,7 @@ OUTPUT_END: Final = "# output of routing.yaml ends"
 
 _PINS: Final = "KeyHosts"
 _ROLE: Final = "!GetAtt BedrockBatchRole.Arn"
-# The folders of a batch for its jobs, `batch_folder` in stores/rules/object_names.py.
+# Matches the files of all jobs, whose folders `batch_folder` names (stores/rules/object_names.py).
 _JOBS: Final = "batches/*/jobs/*"
 _ANCHOR: Final = "bedrock_"
 _BEDROCK_ACTION: Final = "  Action: bedrock"
@@ -107,7 +107,7 @@ def write_permissions(template: str, needed: Permissions) -> str:
         hosts = [f"{_PINS}: []"]
     template = _replace_marked(template, HOSTS_BEGIN, HOSTS_END, hosts)
     statements = _statements(needed)
-    # The template of release 1.0.0 has no role for Bedrock.
+    # Release 1.0.0's template has no separate role for Bedrock.
     if BEDROCK_BEGIN in template:
         statements = _anchored(statements)
         lines = list(_policies_of_bedrock(needed))
@@ -161,7 +161,7 @@ def _statements(needed: Permissions) -> Iterator[str]:
 
 
 def _anchored(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, with an anchor for each statement about Bedrock."""
+    """Yield the lines, with a YAML anchor at each statement about Bedrock."""
     written, number = list(lines), 0
     for place, line in enumerate(written):
         if "".join(written[place + 1 : place + 2]).startswith(_BEDROCK_ACTION):
@@ -173,7 +173,7 @@ def _anchored(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _policies_of_bedrock(needed: Permissions) -> Iterator[str]:
-    """Yield the policies of the role for Bedrock, whose statements are those with an anchor."""
+    """Yield the policies of the role for Bedrock, which refer to the anchored statements."""
     number = sum(line.startswith(_BEDROCK_ACTION) for line in _statements(needed))
     if not number:
         yield "Policies: []"
@@ -204,12 +204,12 @@ def _mantle_statements(action: str, grants: Sequence[MantleGrant]) -> Iterator[s
 
 
 def _batch_statements(needed: Permissions) -> Iterator[str]:
-    """Yield the statements of the function that submits lines to Bedrock's batches."""
+    """Yield the statements for the function that submits lines to Bedrock's batches."""
     create = (*needed.batch_models, *needed.batch_jobs)
     yield from _statement("bedrock:CreateModelInvocationJob", create)
     actions = "[bedrock:GetModelInvocationJob, bedrock:StopModelInvocationJob]"
     yield from _statement(actions, needed.batch_jobs)
-    # The list of jobs cannot be limited to resources.
+    # IAM cannot limit the list of jobs to certain resources.
     yield from _allow("bedrock:ListModelInvocationJobs", '"*"')
     yield from _allow("iam:PassRole", _ROLE)
     yield '  Condition: {StringEquals: {"iam:PassedToService": bedrock.amazonaws.com}}'
@@ -243,7 +243,7 @@ def _batch_role(needed: Permissions) -> Iterator[str]:
         "- Effect: Allow",
         "  Action: [s3:GetObject, s3:PutObject]",
         f"  Resource: !Sub ${{ObjectsBucket.Arn}}/{_JOBS}",
-        # Needed for the whole bucket: "Create a custom service role for batch inference" in the
+        # Bedrock lists the whole bucket: "Create a custom service role for batch inference" in the
         # Bedrock user guide (2026-11-28).
         *_allow("s3:ListBucket", "!GetAtt ObjectsBucket.Arn"),
         "- *use_key_in_bucket",

@@ -43,7 +43,7 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
         *,
         caller_labels: Mapping[str, str],
     ) -> "UsageGroup":
-        """Return a generation's group; of the labels of its caller, only the source counts."""
+        """Return a generation's group. Only the source is taken from the caller's labels."""
         return cls(
             team=labels.get("team"),
             member=labels.get("member"),

@@ -241,7 +241,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     probe: str | None = None
     """The endpoint that the request probed after a cooldown; None if it probed none."""
     speeds: Mapping[str, Speed] = field(default_factory=dict)
-    """The measured speeds by endpoint, if the request sorts by speed."""
+    """The endpoints' measurements, if the request was sorted by them."""
     explored: str | None = None
     """The endpoint that came first because its figures were old or few; None if none did."""
 

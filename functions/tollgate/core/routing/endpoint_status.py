@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from tollgate.core.clock import DAY_S
 
-# Enough doublings to reach any maximum from a rest of a second.
+# Ten doublings turn a cooldown of a second into more than the longest one allowed.
 _DOUBLINGS_MAX: Final = 10
-# Time after which a probe without a result no longer keeps others away: the default limits for
-# connecting and for the first token.
+# Time after which a probe without a result is given up, and another may begin: the sum of the
+# default limits for connecting and for the first token.
 PROBE_LASTS_S: Final = 130.0
-# Time after the longest rest from which old failures say nothing about an endpoint.
+# Failures are forgotten when they are older than the longest cooldown and this time together.
 FAILURES_LAST_S: Final = 3_600.0
 
 
@@ -24,13 +24,13 @@ class CooldownPolicy(Struct, frozen=True, kw_only=True):
     """The number of failures within `within_s` seconds that start a cooldown."""
     within_s: float = 60.0
     rest_s: float = 30.0
-    """The length of the first cooldown, which doubles with each probe that fails."""
+    """The length of the first cooldown; each failed probe doubles the next one."""
     rest_max_s: float = 300.0
-    """The maximum length of a cooldown that failed probes prolong."""
+    """The maximum length of a doubled cooldown."""
 
     @property
     def longest_rest_s(self) -> float:
-        """The maximum length of any cooldown."""
+        """The length of the longest cooldown that this policy allows."""
         return max(self.rest_s, self.rest_max_s)
 
     def rest_after(self, probes: int) -> float:
@@ -63,9 +63,9 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
     output_ms: int = 0
     """The time from the request to the last token, counted only for answers with a token count."""
     prompt_tokens: int = 0
-    """Tokens of the prompt as the provider reported them; 0 for an answer without a count."""
+    """Prompt tokens reported by the provider; 0 for an answer without a count."""
     cached_tokens: int = 0
-    """Part of `prompt_tokens` that the provider had cached."""
+    """The part of `prompt_tokens` that the provider found in its cache."""
 
     def plus(self, other: "AnswerTime") -> "AnswerTime":
         """Return the sum of two times."""
@@ -80,7 +80,7 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
 
 
 class Speed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The speed and cached prompts that callers can currently expect of an endpoint."""
+    """The speed and the share of cached prompt tokens that callers can expect of an endpoint."""
 
     latency_ms: int
     """Milliseconds from the request to the first token."""
@@ -89,11 +89,11 @@ class Speed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int = 0
     """Average output tokens of an answer."""
     cached_share: float | None = None
-    """Share of the prompt tokens that the provider had cached; None if it counted none."""
+    """The cached share of the prompt tokens; None if the provider reported no prompt tokens."""
     answers: int = 0
-    """Measured answers, of which older ones count less."""
+    """Number of measured answers; older ones have less weight."""
     since_s: int = 0
-    """Unix second at which the earliest measurement that counts began."""
+    """Unix second at which the earliest window that counts began."""
 
 
 def average_speed(speeds: Sequence[Speed]) -> Speed | None:
@@ -117,21 +117,21 @@ class SpeedPolicy(Struct, frozen=True, kw_only=True):
     """The rule by which measured speeds order the endpoints of a model."""
 
     prompt_tokens: tuple[int, ...] = (2_000, 16_000)
-    """The estimated sizes of prompts that divide measurements, in rising order."""
+    """The upper bounds of the prompt sizes that are measured separately, in estimated tokens."""
     answers_min: int = 20
-    """The smallest number of answers from which an endpoint is compared."""
+    """The number of answers that an endpoint needs before it is compared with others."""
     explore_percent: int = 2
-    """The share of sorted requests that measure an endpoint with old or few answers."""
+    """The share of sorted requests that try an endpoint with old or few answers first."""
 
     def measured_id(self, endpoint_id: str, prompt_tokens: int) -> str:
-        """Return the id under which an endpoint's answers to prompts of this size are measured."""
+        """Return the id of an endpoint's measurements for prompts of this size."""
         for size in self.prompt_tokens:
             if prompt_tokens <= size:
                 return f"{endpoint_id} <={size}"
         return endpoint_id
 
     def measured_ids(self, endpoint_id: str) -> tuple[str, ...]:
-        """Return the ids of an endpoint's measurements of all sizes."""
+        """Return the ids of an endpoint's measurements, one for each range of prompt sizes."""
         return (*(f"{endpoint_id} <={size}" for size in self.prompt_tokens), endpoint_id)
 
 

@@ -41,7 +41,7 @@ class KindOfWork(Struct, frozen=True, kw_only=True):
     rates_of_results: tuple[str, ...] = ()
     """Rates for the output. A price sets at least one of them; for free output, the rate is 0."""
     is_job: bool = False
-    """True if a worker does the work later, so that no guardrail of the gateway can judge it."""
+    """True if a worker does the work after the reply; guardrails cannot judge such work."""
     is_judged_by_guardrail: bool = False
     """True if on Bedrock, a guardrail rather than a model does this kind of work."""
 

@@ -13,7 +13,7 @@ from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture, inline_picture, picture_urls
 
-# OpenAI's defaults, which are always sent, because the price depends on both:
+# OpenAI's defaults. They are always sent, because the price depends on both:
 # openai-python 3.52.0, types/video_create_params.py (2026-11-28).
 SECONDS_DEFAULT: Final = 4
 SIZE_DEFAULT: Final = "720x1280"
@@ -21,7 +21,7 @@ SECONDS_MAX: Final = 60
 
 
 class VideoRequest(InputWork, frozen=True, kw_only=True):
-    """A description of the video to make, and the picture that guides it."""
+    """A description of the video to make, and optionally a picture that guides it."""
 
     kind: ClassVar[WorkKind] = "video"
 

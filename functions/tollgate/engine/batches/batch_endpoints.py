@@ -40,11 +40,10 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
 
 
 def can_wait_at_provider(gateway: Gateway, call: Call, plan: Plan) -> bool:
-    """Return whether the first endpoint of a plan can answer while the gateway does nothing.
+    """Return whether the first endpoint of a plan can answer without further work of the gateway.
 
-    The gateway has work of its own before or during an answer for files, documents, guardrails and
-    limits of sessions. Quotas of requests or tokens are not counted by the hold of a submission,
-    which counts money only.
+    Files, documents, guardrails and limits of sessions need work before or during the answer.
+    Quotas of requests or tokens exclude a request, because a submission's hold counts only money.
     """
     first = plan.attempts[0]
     if first.target.guardrail or first.service_tier:
@@ -78,7 +77,7 @@ def _is_plain(parsed: ParsedWork) -> bool:
 
 
 def _uses_tools(request: Work) -> bool:
-    """Return whether a request has tools, calls or results of tools, or a format of the answer."""
+    """Return whether a request has tools, tool calls or results, or an output format."""
     if not isinstance(request, GenerationRequest):
         return False
     return bool(

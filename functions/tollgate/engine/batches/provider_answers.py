@@ -1,4 +1,4 @@
-"""Runs the engine over an answer that a provider has already given, under an existing hold."""
+"""Lets the engine process an answer that a provider has already given, under an existing hold."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -33,7 +33,7 @@ _OK: Final = 200
 
 
 class GivenAnswer(Struct, frozen=True):
-    """A provider's answer as it arrived."""
+    """A provider's unparsed answer."""
 
     status: int
     """The HTTP status; 0 if the request did not run."""
@@ -43,7 +43,7 @@ class GivenAnswer(Struct, frozen=True):
 def with_answer(
     gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer | UpstreamError
 ) -> Gateway:
-    """Return the gateway whose providers send nothing and return the answer, or fail so."""
+    """Return a gateway whose providers send nothing, but return the answer or raise the error."""
     return replace(
         gateway,
         planner=planner,
@@ -53,7 +53,7 @@ def with_answer(
 
 
 class HeldPart:
-    """The part of a ledger that holds money, for a generation whose submission holds it already."""
+    """A ledger's methods for holds, for a generation whose money the submission holds already."""
 
     def __init__(self, whole: Hold) -> None:
         self._whole = whole
@@ -71,7 +71,7 @@ class HeldPart:
         models: tuple[str, ...] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Return the generation's part of the hold; nothing is written."""
+        """Return a part of the submission's hold, without writing anything."""
         return replace(
             self._whole,
             id=first_id or self._whole.id,
@@ -90,7 +90,7 @@ class HeldPart:
 
 
 class _AnsweredProviders(Struct, frozen=True):
-    """The providers of a catalog, which answer every request with the same answer."""
+    """The providers of a catalog, all of which reply with the same given answer."""
 
     directory: ProviderDirectory
     answer: GivenAnswer | UpstreamError
@@ -103,7 +103,7 @@ class _AnsweredProviders(Struct, frozen=True):
 
 
 class _AnswerTransport:
-    """A transport that sends nothing, and receives the answer."""
+    """A transport that sends nothing, and returns the given answer."""
 
     def __init__(self, answer: GivenAnswer | UpstreamError) -> None:
         self._answer = answer
@@ -127,7 +127,7 @@ class _AnswerTransport:
 
 
 class _UnreportedEndpoints:
-    """A cooldown store without entries: such an answer says nothing about interactive requests."""
+    """An empty cooldown store: given answers say nothing about interactive requests."""
 
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy

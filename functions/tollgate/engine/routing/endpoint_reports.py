@@ -42,7 +42,7 @@ class EndpointReports:
             self._send(report, endpoint_id)
 
     def note_first_token(self, target: Target, first_token_ms: int) -> None:
-        """Record the serving endpoint's time to the first token, which shows that it works."""
+        """Record the time to the first token, which also shows that the serving endpoint works."""
         self._serving = target, first_token_ms
         if self._store.awaits_answer(target.endpoint_id, self._policy):
             report = self._store.note_recovery(target.endpoint_id, self._policy)

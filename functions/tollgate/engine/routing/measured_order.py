@@ -1,4 +1,4 @@
-"""Orders the attempts of a plan by what all instances know of its endpoints."""
+"""Orders the attempts of a plan by the cooldowns and measurements that all instances share."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -14,10 +14,10 @@ from tollgate.stores.ports.base import CooldownStore, Hold
 async def hold_and_order(
     gateway: Gateway, plan: Plan, holding: Coroutine[Any, Any, Hold]
 ) -> tuple[Hold, Plan]:
-    """Hold money while reading the cooldowns and speeds of the plan's endpoints.
+    """Hold money and, at the same time, read the cooldowns and speeds of the plan's endpoints.
 
-    Returns the plan in its final order: fast endpoints first if the request asks for that, and
-    endpoints in cooldown last, except the one that the request probes.
+    Returns the plan in its final order: sorted by measurements if the request asks for that, with
+    endpoints in cooldown last, except one that this request probes.
     """
     # A single endpoint is tried even during its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
@@ -37,7 +37,7 @@ async def hold_and_order(
             resting=resting,
         )
     plan = plan.without_models(hold.closed_models)
-    # A refused request would never report its probe, so the probe begins after the hold.
+    # The probe begins after the hold, because a refused request never reaches the endpoint.
     probe = await _begin_probe(gateway, plan, resting) if resting else None
     return hold, plan.resting_last(resting, probe=probe)
 
@@ -51,7 +51,7 @@ async def _find_speeds(store: CooldownStore, plan: Plan) -> Mapping[str, Speed]:
 
 
 async def _begin_probe(gateway: Gateway, plan: Plan, resting: Mapping[str, float]) -> str | None:
-    """Return the endpoint that this request alone probes; None if it probes none."""
+    """Return the endpoint for which this request becomes the probe; None if there is none."""
     for name in plan.probe_candidates(resting, gateway.clock.now_s()):
         if await gateway.cooldowns.begin_probe(name, gateway.cooldown):
             return name

@@ -1,4 +1,4 @@
-"""The protocol of a provider that runs responses in background itself."""
+"""The protocol for providers with a background mode for responses."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -21,19 +21,19 @@ class ProviderBackground(Protocol):
     ) -> str:
         """Submit a request, and return the provider's id of the response.
 
-        Raises NotAccepted if the provider certainly runs nothing. After any other failure, nothing
-        shows whether the request was accepted.
+        Raises NotAccepted if it is certain that the provider does not run the request. After any
+        other error, the provider may have accepted it.
         """
 
     async def read(self, path: str, response_id: str) -> bytes | None:
-        """Return a response that has ended as JSON; None while it runs.
+        """Return the JSON of a response that has ended; None while it runs.
 
-        A cancelled response is returned as an incomplete one; it is empty if it used nothing.
-        Raises ResponseGone if there is no such response.
+        A cancelled response is returned as an incomplete one, or as b"" if it used no tokens.
+        Raises ResponseGone if the provider has no such response.
         """
 
     async def cancel(self, path: str, response_id: str) -> None:
-        """Ask the provider to end a response; ignore an ended one."""
+        """Ask the provider to cancel a response; do nothing if it has ended."""
 
     async def delete(self, path: str, response_id: str) -> None:
-        """Delete a response at the provider; ignore a missing one."""
+        """Delete a response at the provider; do nothing if it is missing."""

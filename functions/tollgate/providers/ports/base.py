@@ -289,7 +289,8 @@ class JobCalls(Protocol):
     async def submit(self, request: WireRequest) -> bytes:
         """Send a request once, and return the reply.
 
-        Only MissingCredentials, and a refusal with a status below 500, prove that nothing runs.
+        It is certain that nothing runs only after MissingCredentials, or a refusal with a status
+        below 500.
         """
 
     async def get(self, path: str, *, bytes_max: int) -> bytes:
@@ -364,7 +365,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     batch: BatchTerms | None = None
     """The terms of the provider's own batches; None if it runs none."""
     background: bool = False
-    """True if the provider runs responses in background itself."""
+    """True if the provider has a background mode for responses."""
 
 
 class Provider(Struct, frozen=True):
@@ -382,8 +383,8 @@ class Provider(Struct, frozen=True):
     batches: Callable[[], ProviderBatches] | None = None
     """Loads the provider's own batches; None if it runs none."""
     background: Callable[[], ProviderBackground] | None = None
-    """Loads the responses that the provider runs in background; None if it runs none."""
+    """Loads the client for the provider's background mode; None if it has no such mode."""
     job_codecs: Mapping[WorkKind, Callable[[], JobCodec]] = field(default_factory=dict)
-    """Loaders of the readers of jobs."""
+    """Loaders of the codecs for jobs, by kind of work."""
     job_calls: Callable[[], JobCalls] | None = None
     """Loads the calls for jobs; None if the transport has none."""

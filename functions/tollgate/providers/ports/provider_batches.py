@@ -16,16 +16,16 @@ _TOOLS: Final[frozenset[Capability]] = frozenset({"structured_output", "tools"})
 
 
 class BatchLimits(Struct, frozen=True, kw_only=True):
-    """The limits of a form of batches, beyond which the gateway itself runs lines."""
+    """The limits of a form of batches; the gateway itself runs lines that exceed them."""
 
     requests_min: int = 1
     """The smallest number of requests that a batch may have."""
     inputs_max: int | None = None
     """The maximum number of inputs in a request for work other than chat; None without a limit."""
     takes_tools: bool = True
-    """True if requests may have tools, results of tools, or a format of the answer."""
+    """True if requests may have tools, tool results, or an output format."""
     needs_bucket: bool = False
-    """True if requests and answers are in the gateway's bucket, in the provider's region."""
+    """True if the provider reads and writes files in the gateway's bucket, in its own region."""
 
 
 # Bedrock's limits: "Process multiple prompts with batch inference" in the Bedrock user guide, and
@@ -61,9 +61,8 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(upstream_model, glob) for glob in self.models)
 
     def takes(self, inputs: int, capabilities: Collection[Capability] = ()) -> bool:
-        """Return whether a request may have this number of inputs, and need these capabilities.
-
-        Chat has no inputs.
+        """Return whether a request may have this number of inputs (0 for chat) and need these
+        capabilities.
         """
         limits = self.limits
         if not limits.takes_tools and _TOOLS & set(capabilities):
@@ -71,9 +70,10 @@ class BatchTerms(Struct, frozen=True, kw_only=True):
         return limits.inputs_max is None or inputs <= limits.inputs_max
 
     def find_lack(self, region: str | None, bucket_region: str | None) -> str | None:
-        """Return what a deployment lacks for batches of a provider in a region; None for nothing.
+        """Return what a deployment lacks for a provider's batches in a region; None if it lacks
+        nothing.
 
-        `bucket_region` is the region of the bucket that providers may read; None without one.
+        `bucket_region` is the region of the bucket that providers may read; None without a bucket.
         """
         if not self.limits.needs_bucket:
             return None

@@ -1,4 +1,4 @@
-"""Readers of work that a provider runs as a job: submitted once, then polled and fetched."""
+"""Codecs for work that a provider runs as a job, which is submitted once, polled, and fetched."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal

@@ -83,11 +83,11 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     the caller wants a stream and one request is enough.
     """
     job_codecs: Mapping[WorkKind, DottedName[JobCodec]] = field(default_factory=dict)
-    """Readers of jobs, for the kinds in `batch_codecs` that providers run as jobs."""
+    """Codecs for jobs, for the kinds in `batch_codecs` that providers run as jobs."""
     batch_transports: frozenset[TransportName] = frozenset()
     """The transports that can carry other kinds of work."""
     batch_forms: Mapping[BatchForm, frozenset[WorkKind]] = field(default_factory=dict)
-    """The forms of providers' batches that can have requests of the format, with their kinds."""
+    """The forms of batches that accept requests in this format, with the accepted kinds of work."""
     native_search: NativeSearch | None = None
     """The web search of the format's providers, used if the dialect has `native_search`."""
     files: frozenset[str] = frozenset({PDF})

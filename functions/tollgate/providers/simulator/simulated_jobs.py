@@ -1,7 +1,7 @@
 """The simulator's videos: jobs that are complete at their first poll.
 
-The id of a job has the seconds of its video, so that nothing is stored. A job whose prompt has the
-word `harm` fails. The content is the beginning of an MP4 file without frames.
+A job's id contains the seconds of its video, so nothing needs to be stored. A job whose prompt has
+the word `harm` fails. The content is the beginning of an MP4 file without frames.
 """
 
 from collections.abc import Mapping

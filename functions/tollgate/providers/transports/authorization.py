@@ -90,21 +90,21 @@ def required_credentials(
 
 
 class JobBucket(Struct, frozen=True, kw_only=True):
-    """The gateway's bucket for the files of jobs at AWS, and the role by which AWS reads it."""
+    """The gateway's bucket for the files of AWS's jobs, and the role by which AWS accesses it."""
 
     objects: ObjectStore
     name: str
     url: str
-    """The address to which the keys of objects are appended."""
+    """The bucket's address; the key of an object is appended to it."""
     region: str
     role: str
     """The ARN of the role."""
     jobs_url: str | None = None
-    """The address of Bedrock's API of jobs; None for the regional one."""
+    """The address of Bedrock's API for jobs; None for AWS's own in the region."""
 
     @property
     def uri(self) -> str:
-        """The address in the form that Bedrock takes, with a slash at the end."""
+        """The bucket's `s3://` address, with a slash at the end."""
         return f"s3://{self.name}/"
 
 
@@ -137,7 +137,7 @@ class AwsSignature:
     def __init__(
         self, row: ProviderRow, services: ProviderServices, *, service: str | None = None
     ) -> None:
-        """Sign requests to a service in the row's region; `auth` of the row is the default."""
+        """Sign requests to an AWS service in the row's region; `auth` names the default service."""
         if row.region is None:
             raise ValueError(f"provider {row.slug} has no region")
         credentials = required_credentials(row, services.credentials)

@@ -1,8 +1,8 @@
 """Background responses in OpenAI's form: created with `background`, polled, cancelled, deleted.
 
-https://developers.openai.com/api/docs/guides/background (2026-11-28). The provider has no list of
-responses and no idempotency, so a request whose reply was lost cannot be found again. The answer to
-a request with `background` can only be read if the provider stores it.
+https://developers.openai.com/api/docs/guides/background (2026-11-28). The API has neither a list of
+responses nor idempotency keys, so a request whose reply was lost cannot be found again. An answer
+can be polled only if the provider stores it, so requests state `store`.
 """
 
 import re
@@ -23,7 +23,7 @@ from tollgate.providers.transports.batches.calls import ProviderCalls, make_call
 
 _RUNNING: Final = frozenset({"queued", "in_progress"})
 _CANCELLED: Final = "cancelled"
-# The id becomes part of a path.
+# Ids of other forms are rejected, because the id becomes part of a path.
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _NOT_FOUND: Final = 404
 _SERVER_ERROR: Final = 500
@@ -95,7 +95,7 @@ class BackgroundCalls:
 
 
 def make_background(row: ProviderRow, services: ProviderServices) -> ProviderBackground:
-    """Return the background responses of a row."""
+    """Return the client for a provider's background mode."""
     return BackgroundCalls(make_calls(row, services))
 
 
@@ -105,7 +105,7 @@ def _place(path: str, response_id: str, action: str = "") -> str:
 
 
 def _as_incomplete(content: bytes) -> bytes:
-    """Return a cancelled response as an incomplete one, whose output and usage are complete."""
+    """Return a cancelled response as an incomplete one, with its output and usage."""
     response = json.decode(content, type=dict[str, object])
     details = {"reason": _CANCELLED}
     return json.encode({**response, "status": "incomplete", "incomplete_details": details})

@@ -8,7 +8,7 @@ from tollgate.providers.transports.batches.calls import ProviderCalls, make_call
 
 
 class HttpJobCalls:
-    """Implements `JobCalls` below the address of one row, to which alone its key is sent."""
+    """Implements `JobCalls` for one row. The row's key is sent only to the row's address."""
 
     def __init__(self, calls: ProviderCalls) -> None:
         self._calls = calls

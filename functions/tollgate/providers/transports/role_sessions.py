@@ -20,7 +20,7 @@ from tollgate.providers.transports.authorization import ProviderServices
 
 
 class SessionTransport:
-    """Fetches a session's credentials before its first request, and renews them."""
+    """A transport that fetches and renews a session's credentials before it sends a request."""
 
     def __init__(self, slug: str, session: RoleSession, signing: Transport) -> None:
         self._slug = slug
@@ -55,6 +55,6 @@ def make_session_transport(
     services: ProviderServices,
     make: Callable[[ProviderRow, ProviderServices], Transport],
 ) -> Transport:
-    """Return the transport of a row that `make` makes, with the credentials of a session."""
+    """Return a transport that `make` builds for a row, with a session's credentials."""
     signing = make(row, replace(services, credentials=session.current))
     return SessionTransport(row.slug, session, signing)

@@ -284,7 +284,7 @@ class _Checker:
                     kind in {*format_.batch_codecs, *format_.stream_codecs}
                     and row.transport in format_.batch_transports
                     and row.auth not in SIGNED_SERVICES
-                    # Calls of jobs send a key, and no token of Google.
+                    # Calls for jobs send a key; Google's tokens are not supported.
                     and not (kind in format_.job_codecs and row.auth == "google")
                 )
             if not is_served:

@@ -70,9 +70,9 @@ class Permissions(Struct, frozen=True, kw_only=True):
     batch_models: tuple[str, ...] = ()
     """ARNs of models for which jobs of Bedrock's batch inference are created."""
     batch_profiles: tuple[str, ...] = ()
-    """ARNs of models that Bedrock invokes by its role, because inference profiles lead to them."""
+    """ARNs of inference profiles and their models, which Bedrock invokes with its role."""
     batch_jobs: tuple[str, ...] = ()
-    """ARNs that match those jobs."""
+    """ARN patterns of jobs of Bedrock's batch inference."""
     key_hosts: tuple[str, ...] = ()
     """Pinned pairs of a secret and a host, which no IAM policy enforces."""
 

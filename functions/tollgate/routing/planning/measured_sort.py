@@ -12,12 +12,12 @@ from tollgate.core.request import RoutingPreferences
 from tollgate.core.routing.endpoint_status import Speed, SpeedPolicy
 from tollgate.routing.planning.plan import Attempt, Plan
 
-# Age of figures from which an endpoint is measured again; all figures of a busy endpoint are of two
-# windows of half an hour, and so younger.
+# An endpoint whose figures are older than this is measured again. The figures of a busy endpoint
+# are younger, because they cover two windows of half an hour.
 _OLD_AFTER_S: Final = 3_600
 _PERCENT: Final = 100
-# Shares of cached tokens are compared in these steps, because a conversation that moves for a small
-# difference finds nothing cached.
+# Cached shares are rounded to this number of steps. Otherwise, conversations would move for small
+# differences, and find nothing cached at their new endpoint.
 _SHARE_STEPS: Final = 10
 _PIECES_PER_RATE: Final = 1_000_000
 
@@ -56,7 +56,8 @@ def sort_measured(
         decides = decides or len(values) > 1
         attempts += _sorted_in_place(cell, values)
     explored = None
-    # All turns of a conversation explore, because the first one finds nothing cached.
+    # With `sort: price`, either all turns of a conversation explore or none does: an endpoint that
+    # gets a single turn has nothing cached.
     talk = plan.trace.conversation_hash or plan.trace.draw_key_hash
     drawn_by = talk if measure == "price" else request_id
     if preferences.fallbacks and not preferences.order and _is_drawn(plan.speed_policy, drawn_by):
@@ -73,15 +74,18 @@ def sort_measured(
 
 
 def describe_thin(speed: Speed | None, policy: SpeedPolicy) -> str | None:
-    """Return how few answers an endpoint has; None if it has enough to be compared."""
+    """Return a remark on an endpoint with too few answers to be compared; None if it has enough."""
     answers = 0 if speed is None else speed.answers
     if answers >= policy.answers_min:
         return None
-    return f"thin: {answers} of {policy.answers_min} samples"
+    return f"too few answers: {answers} of {policy.answers_min}"
 
 
 def _cells(plan: Plan, order: Sequence[str]) -> Iterator[Sequence[Attempt]]:
-    """Yield the attempts within which speeds decide: a model's, or those of a listed provider."""
+    """Yield groups of attempts; measurements change the order only within a group.
+
+    A group has the same model, and the same provider if `order` lists that provider.
+    """
 
     def cell_of(attempt: Attempt) -> tuple[str, str | None]:
         target = attempt.target
@@ -92,7 +96,7 @@ def _cells(plan: Plan, order: Sequence[str]) -> Iterator[Sequence[Attempt]]:
 
 
 def _sorted_in_place(cell: Sequence[Attempt], values: Mapping[str, float]) -> Iterator[Attempt]:
-    """Yield the attempts with the measured ones sorted among their own places."""
+    """Yield the attempts, sorted by their values; attempts without a value keep their place."""
     measured = [attempt for attempt in cell if attempt.target.endpoint_id in values]
     fastest = iter(sorted(measured, key=lambda attempt: values[attempt.target.endpoint_id]))
     for attempt in cell:
@@ -102,7 +106,7 @@ def _sorted_in_place(cell: Sequence[Attempt], values: Mapping[str, float]) -> It
 def _slownesses(
     compared: Mapping[str, Speed], measure: Literal["throughput", "latency"]
 ) -> dict[str, float]:
-    """Return a number for each endpoint that is smaller for faster ones."""
+    """Return a number for each endpoint; faster endpoints have smaller numbers."""
     if measure == "latency":
         return {name: speed.latency_ms for name, speed in compared.items()}
     rates = {name: speed.tokens_per_s for name, speed in compared.items()}
@@ -148,8 +152,9 @@ def _least_known(
     now_s: float,
     resting: Collection[str],
 ) -> str | None:
-    """Return the endpoint of the first model with the oldest figures, among those whose figures
-    are old or few; None if only the endpoint that comes first has such figures.
+    """Return the endpoint to explore: the one with the oldest figures, if these are old or few.
+
+    Candidates are the endpoints of the first model, except the one that comes first anyway.
     """
     first = attempts[0].target
     names = [each.target.endpoint_id for each in attempts if each.target.model == first.model]

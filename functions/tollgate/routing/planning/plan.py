@@ -136,9 +136,9 @@ class Plan(Struct, frozen=True, kw_only=True):
         return replace(self, attempts=left)
 
     def probe_candidates(self, resting: Mapping[str, float], now_s: float) -> Iterator[str]:
-        """Yield the endpoints whose probe is due, and that come before all others that do not rest.
+        """Yield the endpoints whose probe is due and that only endpoints in cooldown precede.
 
-        `resting` has the Unix second from which each endpoint in cooldown may be probed.
+        `resting` maps each endpoint in cooldown to the Unix second from which it may be probed.
         """
         for name in dict.fromkeys(attempt.target.endpoint_id for attempt in self.attempts):
             if name not in resting:
@@ -166,7 +166,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def measured_sort(self) -> ProviderSort | None:
-        """The order for which endpoints are measured; None if what providers state decides."""
+        """The sort order, if it needs measurements; None if stated prices suffice."""
         return self.sort if self.sort != "price" or self.trace.kind == "chat" else None
 
 

@@ -1,8 +1,8 @@
 """Estimates how many prompt tokens providers would have cached under two revisions.
 
-A provider that served the last turn of a conversation at most five minutes ago is assumed to have
-its prompt cached, and no other provider. Prompts that different conversations share do not count,
-because records do not show them.
+A prompt is assumed to be cached for five minutes at the endpoint that served the conversation's
+last turn, and nowhere else. Prompts that different conversations share do not count, because
+records do not show them.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class ReplayedTurn(Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     endpoints: tuple[str, str]
     tokens_min: tuple[int, int]
-    """Smallest prompt that the providers of either model cache."""
+    """The size of the smallest prompt that is cached, under each revision."""
 
 
 class CachedPrompts(Struct, frozen=True, kw_only=True):
@@ -48,13 +48,15 @@ class CachedPrompts(Struct, frozen=True, kw_only=True):
 def turn_of(
     request: RecordedRequest, before: WouldServe, after: WouldServe, *, base: Catalog, head: Catalog
 ) -> ReplayedTurn:
-    """Return a request as a turn of its conversation; only sessions and prompts of a cacheable size
-    are known to continue one.
+    """Return a request as a turn of its conversation.
+
+    A conversation is known by its session id, or by its opening if that is long enough to be
+    cached. Any other request counts as a conversation with one turn.
     """
     trace = request.trace
 
     def smallest(model: str) -> int:
-        # The size is a fact about the providers, so either revision may state it.
+        # The smallest size depends on the providers, not on the revision, so either may state it.
         sections = (catalog.models.get(model) for catalog in (head, base))
         stated = [section.cacheable for section in sections if section and section.cacheable]
         return stated[0].tokens_min if stated else CACHEABLE_TOKENS_MIN

@@ -100,7 +100,7 @@ class TrafficReplay(Struct):
     """Cost of the shadows' answers under each revision, keyed by route. A request counts if either
     revision draws it."""
     cached: CachedPrompts = CachedPrompts()
-    """Prompt tokens that providers have cached under each revision."""
+    """Prompt tokens that providers would have cached under each revision."""
     refused_by_both: int = 0
     first_endpoints: Counter[str] = field(default_factory=Counter)
     """Number of requests, keyed by the endpoint that is tried first under the base revision."""

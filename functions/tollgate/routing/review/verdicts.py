@@ -120,7 +120,7 @@ class ReplayPlanner:
         )
 
     def _measured(self, plan: Plan, request: RecordedRequest) -> Plan:
-        """Return the plan in the order of the speeds that the request found."""
+        """Return the plan, sorted by the measurements in the request's record."""
         return sort_measured(
             plan,
             request.trace.speeds,

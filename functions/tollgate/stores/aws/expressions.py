@@ -113,7 +113,8 @@ FILE_PARTS_DELETING: Final = ConditionalUpdate(
 FILE_DELETING: Final = ConditionalUpdate(
     "SET going = :now", f"{IF_PRESENT} AND attribute_not_exists(going)"
 )
-# After a rest, failures count on whatever their window, until the endpoint has answered.
+# During and after a cooldown, failures are added to the count even if their window has ended. Only
+# an answer of the endpoint resets the count.
 COOLDOWN_ANOTHER: Final = ConditionalUpdate(
     "SET n = n + :one, l = :now, k = :fault", "w > :since OR (n >= :most AND l > :old)"
 )

@@ -55,7 +55,7 @@ class OpenJobs(Generic[AnyJob]):
 
 
 async def find_job_holds(*stores: JobStore[Any]) -> frozenset[str]:
-    """Return the ids of the holds under which providers run jobs of these stores."""
+    """Return the ids of holds for jobs in these stores that run at providers."""
     found = frozenset[str]()
     for store in stores:
         for place in await store.open_jobs():

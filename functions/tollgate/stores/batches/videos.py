@@ -1,4 +1,4 @@
-"""Videos in DynamoDB, and the requests that wait for their workers as objects."""
+"""Videos in DynamoDB, with their waiting requests in the object store."""
 
 from typing import Final
 

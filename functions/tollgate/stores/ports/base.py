@@ -224,8 +224,8 @@ class CooldownStore(Protocol):
         """
 
     async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True if the request may try an endpoint of `find_resting` first, which only one
-        request may after each rest.
+        """Return True if the request may try an endpoint of `find_resting` first. After each
+        cooldown, only one request may.
         """
 
     async def count_failure(
@@ -237,7 +237,7 @@ class CooldownStore(Protocol):
         """
 
     def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True if this instance wrote or read a fault or a cooldown that an answer ends."""
+        """Return True if this instance knows of a key's fault or a cooldown that an answer ends."""
 
     async def note_recovery(self, endpoint_id: str, policy: CooldownPolicy) -> None:
         """End the endpoint's cooldown and remove its key's fault, because it has answered."""

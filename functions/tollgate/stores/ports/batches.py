@@ -83,7 +83,7 @@ class VideoStore(JobStore[Video], Protocol):
 
 
 class VideoRequests(Protocol):
-    """The requests for videos that wait; every method raises LedgerError on failure."""
+    """Stored requests for videos that wait for a worker; methods raise LedgerError on failure."""
 
     async def put(self, video: Video, content: bytes) -> None:
         """Store the request for a video."""

@@ -69,9 +69,10 @@ class Failures(Struct, frozen=True):
     def add_one(
         self, now_s: float, policy: CooldownPolicy, fault: KeyFault | None = None
     ) -> "Failures":
-        """Return the failures including one more now; after the window, a new count begins.
+        """Return the failures after one more failure now.
 
-        The window of an endpoint in cooldown does not end before the endpoint has answered.
+        A new count begins when the window has ended. From a cooldown until the endpoint answers,
+        the window stays open.
         """
         if self.since_s <= now_s - policy.within_s and not self.rests(now_s, policy):
             return Failures(int(now_s), 1, int(now_s), fault)
@@ -127,7 +128,9 @@ class DynamoCooldownStore:
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
     async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True for one request of all instances, and while the store cannot be reached."""
+        """Return True if this request is the endpoint's one probe, if the endpoint is no longer in
+        cooldown, or if the store cannot be reached.
+        """
         failures, now_s = self._known(endpoint_id), self._clock.now_s()
         if failures is None or not failures.rests(now_s, policy):
             return True
@@ -144,7 +147,7 @@ class DynamoCooldownStore:
         try:
             item = await self._update(endpoint_id, COOLDOWN_PROBE, values)
         except ConditionFailed:
-            # Another request is the probe, or its result is known.
+            # Another request has become the probe, or has already reported its result.
             self._cache.pop(endpoint_id, None)
             return False
         except StoreUnavailable:
@@ -153,7 +156,9 @@ class DynamoCooldownStore:
         return True
 
     def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True for a fault of the key or an ended rest in this instance's last read."""
+        """Return True if this instance last read a fault of the key, or a cooldown that an answer
+        would end.
+        """
         failures = self._known(endpoint_id)
         return failures is not None and (
             failures.fault is not None or failures.may_recover(self._clock.now_s(), policy)
@@ -268,7 +273,7 @@ def select_key_notes(
 
 
 def _old_s(now_s: float, policy: CooldownPolicy) -> float:
-    """Return the Unix second of the latest failure that no longer says anything."""
+    """Return the Unix second up to which failures are forgotten."""
     return now_s - policy.longest_rest_s - FAILURES_LAST_S
 
 

@@ -23,7 +23,7 @@ from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
-# A window with fewer answers stays open, so an endpoint that serves little keeps its figures.
+# A window with fewer answers stays open, so an endpoint with little traffic keeps its figures.
 WINDOW_ANSWERS_MIN: Final = 20
 # Time without an answer after which an endpoint's speed counts as unknown.
 SPEED_LASTS_S: Final = DAY_S
@@ -77,7 +77,7 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
             latency_ms=round(latency_ms),
             tokens_per_s=tokens * 1000 / output_ms if tokens and output_ms else None,
             output_tokens=round(tokens / answers),
-            # A provider may count more cached tokens than its prompts have.
+            # A provider may report more cached tokens than prompt tokens.
             cached_share=min(round(cached / prompts, 3), 1.0) if prompts else None,
             answers=round(answers),
             since_s=since_s,

@@ -278,7 +278,8 @@ def _usable_key_step(
             owner.reach("requests", rate, resets_s=ready_s),
             retry_after_s=ready_s - now_us / _US_PER_S,
         )
-        # Another slice of a level may still have a place, so only a key's own rate is decisive.
+        # A level may have another slice that admits requests, but a key has only one. So only a
+        # key's own rate refuses all of the key's requests.
         refusal.is_general = owner.level == "key"
         return refusal
     if state.holds >= state.concurrency:

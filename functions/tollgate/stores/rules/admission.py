@@ -73,7 +73,7 @@ def refuse_by_state(
     if not isinstance(step, GatewayError):
         return None
     if waiting:
-        # The requests that wait have been admitted, so this refusal does not apply to them.
+        # Requests that wait have been admitted already, so this refusal is not general.
         step.is_general = False
     return step
 

@@ -68,7 +68,7 @@ def note_run(
 ) -> BackgroundResponse | None:
     """Return the response with its run at a provider; None if the try has lost its lease.
 
-    A cancelled response that no provider runs has ended.
+    If the run is over and the response was cancelled, its tries are removed.
     """
     if not holds_lease(job, try_id):
         return None

@@ -1,4 +1,4 @@
-"""Refusals of workspaces whose credit does not suffice."""
+"""Refusals for workspaces with too little credit."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
 
 
 def no_credit() -> LedgerError:
-    """Return the error for a workspace without available credit."""
+    """Return the refusal for a workspace without available credit."""
     refusal = LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS, f"The workspace has no credit available. {_ADD_CREDIT}"
     )

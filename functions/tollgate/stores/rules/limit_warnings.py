@@ -11,7 +11,7 @@ def find_warning(
 ) -> LimitWarning | None:
     """Return the limit with the highest used percentage, if that is at least `from_percent`.
 
-    Only quotas that count a model of the plan matter.
+    A quota is considered only if it counts one of the plan's models.
     """
     if from_percent is None:
         return None

@@ -1,7 +1,7 @@
-"""Pure rules of the work on a video: one worker at a time tries a step, under a lease.
+"""Pure rules for the work on a video: one worker at a time tries a step, under a lease.
 
-The steps submit the video, poll its provider, and store and bill the result. A worker that dies
-lets its lease run out, and the next try goes on from the stored state.
+The steps submit the video, poll its provider, and store and bill the result. If a worker dies, its
+lease ends, and the next try continues from the stored state.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def note_submission(video: Video, try_id: str, submission: VideoSubmission | Non
 def wait(video: Video, try_id: str, until_s: float, *, progress: int | None = None) -> Video | None:
     """Return the video whose next step is tried later; None if the try has lost its lease.
 
-    A `progress` shows that the provider makes the video.
+    Any `progress` shows that the provider has begun the video.
     """
     if not _holds_lease(video, try_id) or video.trial is None:
         return None

@@ -105,7 +105,7 @@ class JobErasure:
         return True
 
     async def _delete_files(self, video: Video) -> bool:
-        """Delete the contents of a video, which may name an end user, unlike uploaded files."""
+        """Delete a video's contents, which are linked to an end user, unlike uploaded files."""
         is_done = True
         if self._files is not None:
             for file_id in video.file_ids.values():

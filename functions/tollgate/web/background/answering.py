@@ -135,7 +135,7 @@ class BackgroundLedger(LineLedger):
 
 
 def unbilled(record: GenerationRecord, code: ErrorCode | None = None) -> GenerationRecord:
-    """Return the record of an answer that failed, which costs nothing."""
+    """Return the record as one of a failed answer, which costs nothing."""
     error = record.error if code is None else code.value
     return replace(record, outcome="error", error=error, cost_nano_usd=0, lines=())
 

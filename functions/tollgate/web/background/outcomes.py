@@ -1,4 +1,4 @@
-"""The outcomes of a try to answer a background response, and the errors that responses show."""
+"""Outcomes of a try to answer a background response, and the errors that its caller gets."""
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ TryOutcome = Answered | BackgroundFailure | Waits | Undecided
 
 
 def failed_by(error: GatewayError) -> BackgroundFailure:
-    """Return the failure that a response shows for an error."""
+    """Return an error in the form that is stored in a failed response."""
     shown = response_error(error)
     return BackgroundFailure(
         code=str(shown["code"]),
@@ -30,19 +30,19 @@ def failed_by(error: GatewayError) -> BackgroundFailure:
 
 
 def ended_worker() -> GatewayError:
-    """Return the error of a response whose worker died, and that cannot be answered again."""
+    """Return the error for a response whose workers died too often for another try."""
     message = "The worker that ran this response ended before it could finish."
     return RequestError(ErrorCode.INTERNAL_ERROR, message)
 
 
 def too_large(record: GenerationRecord) -> GatewayError:
-    """Return the error of an answer that cannot be stored."""
+    """Return the error for an answer that is too large to be stored."""
     code = ErrorCode(record.error) if record.error else ErrorCode.INTERNAL_ERROR
     return RequestError(code, "The answer is too large to be stored.")
 
 
 def too_long() -> GatewayError:
-    """Return the error of an answer that a worker could not finish in its life."""
+    """Return the error for an answer that a worker could not complete in time."""
     message = (
         f"The answer was not complete within {RUN_MAX_S / 60:.0f} minutes, the longest that a "
         "background response may run. Limit max_output_tokens or the reasoning effort."

@@ -1,8 +1,8 @@
-"""Lets the provider run a background response itself, and waits for the provider.
+"""Submits a background response to its provider's background mode, and polls the provider.
 
 Before anything is sent, the run is stored in the response, the hold is placed under the run's id,
-and the hold is stored among the parts of the response. Providers take no idempotency key and show
-no list of responses, so a request whose reply was lost is never sent again: the response fails.
+and the hold is stored as a part of the response. Providers have neither idempotency keys nor a list
+of responses, so a request whose reply was lost is never sent again: the response fails.
 """
 
 import logging
@@ -59,7 +59,7 @@ _OFFER_SERVER_TOOLS: Final = DottedName[Callable[..., "OfferedTools"]](
 
 
 class SubmittedCall(Struct, frozen=True, kw_only=True):
-    """The stored facts about a run, by which its answer is billed."""
+    """The stored hold, endpoint and prices by which a run's answer is billed."""
 
     hold: Hold
     endpoint_id: str
@@ -74,7 +74,7 @@ class RunAnswer(Struct, frozen=True):
 
 
 class _Offer(Struct, frozen=True, kw_only=True):
-    """A request as its provider gets it."""
+    """An encoded request for a provider that can run it, with what its hold needs."""
 
     wire: WireRequest
     endpoint_id: str
@@ -86,7 +86,7 @@ class _Offer(Struct, frozen=True, kw_only=True):
 
 
 class RunServices(Struct, frozen=True, kw_only=True):
-    """Services that the runs of responses at providers use."""
+    """The stores that runs at providers use."""
 
     parts: BackgroundParts
     ledger: SubmissionLedger
@@ -94,7 +94,7 @@ class RunServices(Struct, frozen=True, kw_only=True):
 
 
 class ResponseRun:
-    """One try's work on a response that a provider may run."""
+    """The work of one try on a response that may run at a provider."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ResponseRun:
         job: BackgroundResponse,
         change: Callable[[ProviderRun | None], Awaitable[BackgroundResponse | None]],
     ) -> None:
-        """Prepare the work; `change` stores the run unless the try has lost its lease."""
+        """Prepare the work; `change` stores the run, or returns None if the lease is lost."""
         self._services = services
         self._gateway = gateway
         self._job = job
@@ -111,10 +111,9 @@ class ResponseRun:
         self._run = job.run
 
     async def submit(self, call: Call) -> Waits | GatewayError | None:
-        """Submit a response; return None if the gateway is to answer it.
+        """Submit a response to its provider; return None if the gateway must answer it itself.
 
-        The gateway answers those whose events are read while they arise. Raises the refusal of
-        the hold.
+        Streams are always answered by the gateway. Raises the error if the hold is refused.
         """
         gateway = self._gateway
         if self._job.streams:
@@ -146,7 +145,8 @@ class ResponseRun:
             await self._store(None)
             raise
         if hold.id != run.id:
-            # The write under the run's id had an unknown outcome; the sweeper releases its hold.
+            # The write under the run's id had an unknown outcome, so money is held under another
+            # id. Release that; the sweeper releases a hold under the run's id, if there is one.
             await self._services.ledger.settle_sum(hold, 0)
             await self._store(None)
             return Waits(_RETRY_S)
@@ -167,22 +167,22 @@ class ResponseRun:
         try:
             response_id = await provider.submit(wire.path, wire.body, wire.headers)
         except NotAccepted as refused:
-            _log.info("%s runs no %s: %s", run.provider, self._job.id, refused.__cause__)
+            _log.info("%s did not accept %s: %s", run.provider, self._job.id, refused.__cause__)
             await self._services.ledger.settle_sum(sent.hold, 0)
             stored = await self._change(None)
             return Waits(_RETRY_S) if stored is None or stored.is_ended else None
         except UpstreamError as failure:
-            _log.warning("it is unknown whether %s runs %s: %s", run.provider, run.id, failure)
+            _log.warning("unknown whether %s accepted %s: %s", run.provider, run.id, failure)
             return _unconfirmed()
         confirmed = replace(run, response_id=response_id)
         if not await self._store(confirmed):
-            # A later try has given the run up, while this process was frozen.
+            # A later try gave the run up while this process was frozen.
             await provider.cancel(run.path, response_id)
             await provider.delete(run.path, response_id)
         return Waits(_POLL_MIN_S)
 
     async def poll(self) -> RunAnswer | Waits | GatewayError | None:
-        """Return the answer, when to look again, or the failure; None if nothing was sent."""
+        """Return the answer, the next poll, or the failure; None if nothing was sent."""
         run, submitted = self._run, await self._load()
         if run is None or submitted is None:
             return None if run is None or await self._store(None) else Waits(_RETRY_S)
@@ -213,7 +213,7 @@ class ResponseRun:
         return self._job.status == "cancelled"
 
     def answered(self, answer: RunAnswer) -> Gateway:
-        """Return the gateway whose provider gives the answer, at the prices of the submission."""
+        """Return a gateway that processes the answer at the prices of the submission."""
         submitted = answer.submitted
         planner = BatchPlanner(
             self._gateway.planner.catalog, submitted.endpoint_id, submitted.prices
@@ -223,7 +223,7 @@ class ResponseRun:
     def ledger(
         self, answer: RunAnswer, keep: Callable[[GenerationRecord], Awaitable[None]]
     ) -> "RunLedger":
-        """Return the ledger of the answer, which `keep` stores."""
+        """Return a ledger that settles the answer after `keep` has stored it."""
         started_s = self._gateway.clock.now_s() if self._run is None else self._run.at_s
         waited_ms = int((self._gateway.clock.now_s() - started_s) * 1_000)
         return RunLedger(
@@ -235,9 +235,9 @@ class ResponseRun:
         )
 
     async def release(self, cost_nano_usd: int = 0) -> None:
-        """Settle the hold by what the response costs, and delete the response at the provider.
+        """Settle the hold with the response's cost, and delete the response at the provider.
 
-        Repeating the call does no harm.
+        The call can be repeated without harm.
         """
         run, submitted = self._run, await self._load()
         if run is None or submitted is None:
@@ -249,10 +249,10 @@ class ResponseRun:
         try:
             await provider.delete(run.path, run.response_id)
         except UpstreamError as failure:
-            _log.warning("%s remains at %s: %s", run.response_id, run.provider, failure)
+            _log.warning("%s was not deleted at %s: %s", run.response_id, run.provider, failure)
 
     def _offer(self, call: Call, left_percent: int | None) -> _Offer | None:
-        """Return the request for a provider that can run it; None if the gateway must."""
+        """Return the request for its first provider; None if the gateway must answer it itself."""
         gateway, request = self._gateway, call.parsed.request
         if not isinstance(request, GenerationRequest):
             return None
@@ -296,7 +296,8 @@ class ResponseRun:
     def _can_run(self, call: Call, wanted: PlanningRequest, plan: Plan) -> bool:
         """Return whether the plan's first provider may and can run the request.
 
-        The provider stores the answer until it is deleted, in a place that it does not state.
+        The provider stores the answer until the gateway deletes it, and does not state where. So
+        prompt policies on retention or regions exclude such a run.
         """
         gateway = self._gateway
         if self._provider(plan.attempts[0].target.provider) is None:
@@ -311,7 +312,7 @@ class ResponseRun:
         if slug not in self._gateway.planner.catalog.providers:
             return None
         job = self._job
-        # Such rows have a key, so the role and the team of the caller change nothing.
+        # Rows with `background` have a key, so the caller's role and team make no difference.
         caller = Principal(
             key_id=job.key_id, workspace_id=job.workspace_id, role="inference", label=""
         )
@@ -319,7 +320,7 @@ class ResponseRun:
         return None if load is None else load()
 
     async def _load(self) -> SubmittedCall | None:
-        """Return the stored facts about the run; None if nothing can have been sent."""
+        """Return the run's stored hold and prices; None if nothing can have been sent."""
         if self._run is None:
             return None
         content = await self._services.parts.get(self._job, _name(self._run))
@@ -334,7 +335,7 @@ class ResponseRun:
 
 
 class RunLedger(HeldPart):
-    """The ledger of an answer whose money is held for the run of its response."""
+    """A ledger for the answer of a run, whose hold was placed at the submission."""
 
     def __init__(
         self,
@@ -355,7 +356,7 @@ class RunLedger(HeldPart):
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Store the answer, then the record, and then replace the hold by the cost.
 
-        The generation of a worker that was stopped stays undecided: the next try decides it.
+        If the worker is stopped before that, the next try decides on the generation.
         """
         if record.outcome == "cancelled":
             return replace(record, outcome="lost", cost_nano_usd=0, lines=())
@@ -378,7 +379,7 @@ class RunLedger(HeldPart):
 
 
 def _name(run: ProviderRun) -> str:
-    """Return the name of the part with the facts about a run."""
+    """Return the name of the response's part with the run's hold and prices."""
     return f"runs/{run.id}"
 
 

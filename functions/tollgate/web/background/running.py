@@ -241,13 +241,13 @@ class _Try:
         return await self._change(partial(note_run, try_id=self._trial.id, run=run))
 
     async def _follow(self, earlier: Sequence[StepTry], deadline: Deadline) -> TryOutcome:
-        """Return the outcome of a response that its provider runs."""
+        """Return the outcome of a try for a response that runs at its provider."""
         run = self._run(await self._services.gateways.for_key(self._job.key_id))
         undecided = [trial for trial in earlier if not trial.clean]
         for trial in undecided:
             record = await self._decide(trial)
             if record.outcome != "lost":
-                # The worker of this try may not have settled what it decided.
+                # The worker may have died after storing the record and before settling.
                 await run.release(record.cost_nano_usd)
                 return await self._recall_answer(record)
         found = await run.poll() if len(undecided) < _DEATHS_MAX else InternalError()

@@ -109,8 +109,8 @@ class Entrance:
     async def enter(self, scope: Scope, receive: Receive, *, holds: bool = True) -> Entered:
         """Begin the trace, authenticate, and then read the body.
 
-        `holds` is False for requests that hold no money. A replay by Idempotency-Key holds none
-        either, so recent refusals do not apply to requests with that header.
+        `holds` is False for requests that hold no money, to which recent refusals do not apply.
+        Nor do they apply to requests with an Idempotency-Key, because a stored answer is free.
         """
         # The headers are decoded once, because every look-up in Starlette's `Headers` searches all
         # of them.

@@ -38,7 +38,7 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
     providers.
     """
     batch_lacks: Mapping[str, str] = {}
-    """For providers, what this deployment lacks for their batches."""
+    """The missing part of this deployment for batches, by provider."""
 
     def is_ready(self, target: Target) -> bool:
         """Return False for an endpoint in cooldown, or whose key has a fault."""
@@ -63,7 +63,7 @@ async def find_status(
 ) -> EndpointStatus:
     """Return the status of endpoints, which all instances share.
 
-    The speeds are those for prompts of this size, or averages over all sizes.
+    Speeds are those for prompts of this size; without a size, averages over all sizes.
     """
     ids = {target.endpoint_id for target in targets}
     rows = {target.provider: catalog.providers[target.provider] for target in targets}

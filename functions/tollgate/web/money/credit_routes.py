@@ -70,7 +70,7 @@ class RefundBody(Body):
 
 
 class RefundedUsage(BaseModel):
-    """The usage that a refund gives back."""
+    """The team, member, model, provider and source of a refunded generation."""
 
     team: str | None
     member: str | None
@@ -80,7 +80,7 @@ class RefundedUsage(BaseModel):
 
     @classmethod
     def of(cls, group: UsageGroup) -> "RefundedUsage":
-        """Build the object from the group of a refund."""
+        """Build the object from the group of the refunded generation."""
         return cls(
             team=group.team,
             member=group.member,

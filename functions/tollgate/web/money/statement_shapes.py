@@ -39,7 +39,7 @@ class StatementLineObject(BaseModel):
     model: str | None
     provider_name: str | None
     source: GenerationSource | None = Field(
-        description="the console's playground, or any other program"
+        description="`playground` for the console's playground, `api` for all other requests"
     )
     requests: int
     failed: int

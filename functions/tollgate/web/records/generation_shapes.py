@@ -129,7 +129,7 @@ class CeilingObject(_Mirror):
 
 @_with_fields_of(Speed)
 class SpeedObject(_Mirror):
-    """The measured speed of an endpoint, as the request found it."""
+    """The measured speed of an endpoint at the time of the request."""
 
 
 @_with_fields_of(RoutingTrace)

@@ -68,7 +68,7 @@ class CandidateObject(BaseModel):
         "requests"
     )
     batch_lack: str | None = Field(
-        description="what this deployment lacks for batches of the provider, whose lines then run "
+        description="what this deployment lacks for the provider's batches; if anything, lines run "
         "like interactive requests"
     )
     reads: bool = Field(
@@ -77,20 +77,22 @@ class CandidateObject(BaseModel):
     )
     removed: str | None = Field(description="reason for the exclusion")
     resting_until: datetime | None = Field(
-        description="time from which one request probes an endpoint in cooldown, which all others "
-        "try last until it answers"
+        description="for an endpoint in cooldown, time from which one request probes it; all other "
+        "requests try it last until it answers"
     )
-    probes: bool = Field(description="whether the next such request would be this probe")
+    probes: bool = Field(description="whether this request would be the probe if it came now")
     latency_ms: int | None = Field(
         description="time to the first token, as measured here for prompts of this size"
     )
     tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
     cached_percent: int | None = Field(
-        description="share of prompt tokens that the provider had cached, as measured here"
+        description="percentage of prompt tokens that the provider had cached, as measured here"
     )
-    samples: int | None = Field(description="measured answers, of which older ones count less")
+    samples: int | None = Field(
+        description="number of measured answers; older ones have less weight"
+    )
     thin: str | None = Field(
-        description="why the endpoint keeps its place although measurements sort the others"
+        description="why the endpoint keeps its place while others are sorted by measurements"
     )
     key: KeyFault | None = Field(
         description="fault of the provider's key: no key was found, or the provider rejected it"

@@ -1,1 +1,1 @@
-"""Videos: created by a request, made by a provider, polled and stored by workers, read later."""
+"""Videos: a request creates one, a provider makes it, workers poll and store it."""

@@ -1,4 +1,4 @@
-"""Bills a video by the ordinary engine, which receives the provider's job as the answer."""
+"""Bills a video with the ordinary engine, to which the provider's last reply is the answer."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -30,7 +30,7 @@ _OK: Final = 200
 
 
 class VideoBill(Struct, frozen=True):
-    """The record of a video, and the failure that this process has seen."""
+    """The record of a video, and the error if this process saw the video fail."""
 
     record: GenerationRecord
     failure: GatewayError
@@ -58,14 +58,14 @@ async def bill_video(
     )
     work = call.parsed.request
     if isinstance(work, VideoRequest):
-        # The provider has read the picture already.
+        # The picture is not needed any more, because the provider has read it.
         call = replace(call, parsed=replace(call.parsed, request=replace(work, reference=None)))
     try:
         await generate(answered, call, sink)
     except LedgerError:
         raise
     except GatewayError as refusal:
-        # The endpoint was removed, for example, so that no attempt could be planned.
+        # No attempt could be planned, for example because the endpoint was removed.
         record = await gateway.ledger.settle(hold, unmade_record(hold, refusal))
         return VideoBill(record, refusal)
     if sink.record is None or isinstance(sink.failure, OutcomeUnknown):
@@ -74,7 +74,7 @@ async def bill_video(
 
 
 class _VideoSink:
-    """Takes the record of a video."""
+    """A sink that keeps the record of a video."""
 
     def __init__(self) -> None:
         self.record: GenerationRecord | None = None
@@ -84,10 +84,10 @@ class _VideoSink:
         return nullcontext()
 
     async def begin(self, served: ServedBy) -> None:
-        """Ignore the provider, which the record names."""
+        """Ignore the provider, because the record names it."""
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        """Ignore the events, which the meter reads."""
+        """Ignore the events, because the meter has read them."""
 
     async def finish(self, record: GenerationRecord) -> None:
         self.record = record
@@ -105,7 +105,7 @@ class _HeldVideo(HeldPart):
         self._now_s = now_s
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Settle with the times of the whole video; a video that failed costs nothing."""
+        """Settle with the duration from request to result; a failed video costs nothing."""
         began_s = created_s(hold.id)
         record = replace(
             record,

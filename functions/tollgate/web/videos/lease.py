@@ -1,4 +1,4 @@
-"""A worker's lease on a video, under which alone it may change the video's state."""
+"""A worker's lease on a video; without it, the worker may not change the video's state."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ RETRY_S: Final = 10.0
 
 
 class VideoLease(Struct):
-    """The video of one try of a step, as it was last stored."""
+    """A video under the lease of one try, as it was last stored."""
 
     store: VideoStore
     clock: Clock
@@ -30,7 +30,7 @@ class VideoLease(Struct):
 
     @property
     def is_late(self) -> bool:
-        """True if the video fails unless it is complete."""
+        """True if the video has run so long that it fails unless it is complete now."""
         return self.age_s >= MADE_WITHIN_S
 
     async def change(self, change: Callable[[Video], Video | None]) -> bool:

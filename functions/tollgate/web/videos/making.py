@@ -1,4 +1,4 @@
-"""The steps of a video at its provider: submit, poll, store the contents, bill."""
+"""The steps that make a video: submit it, poll the provider, store the contents, bill."""
 
 import asyncio
 import logging
@@ -55,13 +55,13 @@ _MEDIA_TYPES: Final[dict[VideoVariant, tuple[str, str]]] = {
     "thumbnail": ("image/webp", "webp"),
     "spritesheet": ("image/jpeg", "jpg"),
 }
-# The box `ftyp` begins MP4, and the EBML header WebM; everything else is no video.
+# MP4 begins with the box `ftyp`, WebM with the EBML header. Other contents are refused.
 _MP4: Final = b"ftyp"
 _WEBM: Final = b"\x1a\x45\xdf\xa3"
 
 
 class _JobPlace(Struct, frozen=True, kw_only=True):
-    """An endpoint that makes videos, and the means to call it."""
+    """An endpoint that makes videos, with its provider's calls."""
 
     target: Target
     codec: BatchCodec[VideoRequest]
@@ -78,7 +78,7 @@ class VideoMaking(Struct, kw_only=True):
     queued: QueuedVideo
     files: FileStore
     downloads: asyncio.Semaphore
-    """Limits the contents in memory."""
+    """Limits the number of contents in memory."""
 
     async def advance(self) -> float | None:
         """Try the next step; return the seconds until another one, or None at the end."""
@@ -88,7 +88,7 @@ class VideoMaking(Struct, kw_only=True):
         if submission is None:
             return await self._submit()
         if submission.job_id is None:
-            # The worker died while it was sending, so that the provider may have accepted.
+            # The worker died while it was sending, so the provider may have accepted the video.
             return await self._fail(_unknown_outcome())
         return await self._poll(submission, submission.job_id)
 
@@ -118,7 +118,7 @@ class VideoMaking(Struct, kw_only=True):
                 _log.warning("it is unknown whether %s runs: %s", self.lease.video.id, failure)
                 return await self._fail(_unknown_outcome())
             else:
-                # If the lease is lost here, the next try fails the video, and bills nothing.
+                # If the lease is lost here, the next try lets the video fail, and bills nothing.
                 await self._store(replace(claim, job_id=job_id))
                 return await self.lease.wait(_POLL_MIN_S, progress=0)
             if not await self._store(None):
@@ -129,7 +129,7 @@ class VideoMaking(Struct, kw_only=True):
         return await self._refused(refusal)
 
     async def _refused(self, refusal: GatewayError) -> float | None:
-        """Wait for a refusal that may pass, or fail the video; no provider has accepted it."""
+        """Wait if another try may succeed, or let the video fail, which no provider accepted."""
         if refusal.code in WAITS_FOR and not self.lease.is_late:
             return await self.lease.wait(wait_after(refusal).for_s)
         return await self._fail(refusal)
@@ -156,7 +156,7 @@ class VideoMaking(Struct, kw_only=True):
         except GatewayError as failure:
             if failure.code is ErrorCode.SERVICE_UNAVAILABLE:
                 raise
-            # The caps of the workspace or the key leave no room for the content.
+            # The content would exceed the storage limits of the workspace or the key.
             return await self._fail(failure)
         return await self._bill(reply)
 
@@ -180,7 +180,7 @@ class VideoMaking(Struct, kw_only=True):
                 async with self.downloads:
                     file_ids[variant] = await self._keep(place, variant, path(job_id))
             except (UpstreamRefused, UpstreamError):
-                # Some servers have no pictures of a video.
+                # Some servers make no thumbnails or spritesheets.
                 if variant == "video":
                     raise
         return await self.lease.change(partial(keep, try_id=self.lease.try_id, file_ids=file_ids))
@@ -203,7 +203,7 @@ class VideoMaking(Struct, kw_only=True):
         return (await self.files.create(new, content)).id
 
     async def _bill(self, ended: bytes | UpstreamError) -> float | None:
-        """Bill the video by its provider's last reply, and end it."""
+        """Bill the video according to its provider's last reply, and end it."""
         planner = self._planner(self._offer)
         bill = await bill_video(
             self.gateway, self.call, self.queued.hold, planner=planner, ended=ended
@@ -223,14 +223,14 @@ class VideoMaking(Struct, kw_only=True):
 
     @property
     def _offer(self) -> VideoOffer:
-        """The endpoint that may have accepted the video, or else the first one."""
+        """The endpoint to which the video was submitted, or else the first one."""
         submission, offers = self.lease.video.submission, self.queued.offers
         if submission is None:
             return offers[0]
         return next(it for it in offers if it.endpoint_id == submission.endpoint_id)
 
     async def _place(self, offer: VideoOffer) -> _JobPlace:
-        """Return the means to call an endpoint; raise RequestError if it was removed."""
+        """Return an endpoint with its provider's calls; raise RequestError if it was removed."""
         planner, now_s = self._planner(offer), self.gateway.clock.now_s()
         plan = await self.gateway.computations(self.call).run(
             lambda: planner.plan(planning_request(self.call), now_s=now_s)

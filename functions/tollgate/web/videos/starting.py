@@ -31,7 +31,7 @@ from tollgate.stores.rules.sweep import lost_generation
 
 _log: Final = logging.getLogger(__name__)
 
-# Headers that only authenticate the caller, which the worker does by the id of the key.
+# Headers with credentials, which are not stored: the worker finds the caller by the key's id.
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 
@@ -43,7 +43,7 @@ class VideoOffer(Struct, frozen=True):
 
 
 class QueuedVideo(Struct, frozen=True, kw_only=True):
-    """The stored facts by which workers submit and bill a video."""
+    """The stored request for a video, with what workers need to submit and bill it."""
 
     headers: Mapping[str, str]
     """The caller's headers without credentials."""
@@ -52,7 +52,7 @@ class QueuedVideo(Struct, frozen=True, kw_only=True):
     offers: tuple[VideoOffer, ...]
     """The endpoints in the order of the plan; there is at least one."""
     next_on: frozenset[ErrorCode]
-    """The refusals after which the next endpoint is tried."""
+    """Kinds of refusals after which the next endpoint is tried."""
 
 
 async def start_video(
@@ -69,7 +69,7 @@ async def start_video(
     if not isinstance(request, VideoRequest):
         raise TypeError("not a request for a video")
     if principal.role == PLAYGROUND:
-        # The video's worker would act for the key, so the source would not be the playground.
+        # The worker would act for the key, and record `api` as the source instead of `playground`.
         raise permission_denied("A playground secret cannot create videos.")
     await admit(gateway, principal, call.request_id)
     if request.names_files:
@@ -107,7 +107,7 @@ async def _queue(
     now_s = gateway.clock.now_s()
     offers = [_offer(attempt, request, now_s) for attempt in plan.attempts]
     try:
-        # A video is paid for as a whole, so its hold covers the price even if answers need not.
+        # The cost of a video is known exactly, so credit must cover it, whatever `admission` says.
         hold = await gateway.ledger.hold(
             call.principal,
             max(_price_nano_usd(offer, request) for offer in offers),
@@ -169,7 +169,7 @@ def unmade_record(hold: Hold, failure: GatewayError) -> GenerationRecord:
 
 
 async def _wake(services: VideoServices, video: Video) -> None:
-    """Send a message to a worker; if that fails, the list of open jobs wakes one later."""
+    """Send a message that wakes a worker; if that fails, the sweeper wakes one later."""
     if services.queue is None:
         return
     try:

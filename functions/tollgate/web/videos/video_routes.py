@@ -102,7 +102,7 @@ def _add_video(router: APIRouter, services: Services) -> None:
     ) -> Response:
         """Download a completed video, or one of its pictures if the provider made them.
 
-        A deployment redirects to its bucket, other hosts send the content.
+        A deployment on AWS redirects to its bucket; other hosts send the content.
         """
         video, files = await _find(services, own, video_id), services.files
         file_id = video.file_ids.get(variant) if video.status == "completed" else None

@@ -30,10 +30,10 @@ from tollgate.web.videos.starting import QueuedVideo, unmade_record
 
 _log: Final = logging.getLogger(__name__)
 
-# A step ends before its lease, and a worker needs as much time left to begin one.
+# Maximum duration of a step, shorter than its lease. A worker with less time left begins none.
 _STEP_S: Final = 300.0
 _LEASE_S: Final = 360.0
-# Contents that a process has in memory at a time.
+# Maximum number of contents that a process has in memory at a time.
 DOWNLOADS_MAX: Final = 4
 
 
@@ -45,7 +45,7 @@ class VideoWorkerServices(Struct, frozen=True, kw_only=True):
     keys: KeyDirectory
     gateways: GatewaySource
     endpoint: MeteredEndpoint
-    """The endpoint whose requests wait, which makes their calls."""
+    """The endpoint that parses stored requests into calls."""
     ids: IdSource
     clock: Clock
 
@@ -91,7 +91,7 @@ class VideoWorker:
         services, video = self._services, lease.video
         queued = await self._read(video)
         if queued is None:
-            # Nothing names the hold of an ended video, so that the sweeper releases it.
+            # The sweeper releases the hold, because no open video names it any more.
             await lease.end(InternalError())
             return None
         gateway = await services.gateways.for_key(video.key_id)

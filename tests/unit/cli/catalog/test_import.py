@@ -262,7 +262,7 @@ def test_every_other_setting_is_listed_by_its_place(tmp_path: Path) -> None:
     assert "general_settings.novelty: it has no counterpart" in said
     assert "litellm_settings.callbacks: spans go to a collector" in said
     assert "guardrails: write them as `guardrails` in routing.yaml" in said
-    assert "mcp_servers: MCP servers are called by the client" in said
+    assert "mcp_servers: the gateway does not call MCP servers" in said
     assert "appears twice with the same endpoint; their shares were added" in said
     assert "model_list two words: a name may have only letters" in said
     assert "sk-1" not in said

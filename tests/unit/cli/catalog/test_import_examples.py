@@ -54,7 +54,7 @@ def test_a_deployment_of_azure_speaks_as_openai_does(tmp_path: Path) -> None:
 
 
 def test_models_of_vertex_ai_go_to_the_provider_of_their_format(tmp_path: Path) -> None:
-    """The base file has both of docs/examples/vertex.yaml, and none of these models there."""
+    """The base file has both providers of docs/examples/vertex.yaml, but not with these models."""
     vertex = yaml.safe_load((SHIPPED.parent / "docs/examples/vertex.yaml").read_text())
     merged = yaml.safe_load(base())
     merged["providers"] |= vertex["providers"]
@@ -77,7 +77,7 @@ def test_models_of_vertex_ai_go_to_the_provider_of_their_format(tmp_path: Path) 
 
 
 def test_a_wildcard_is_replayed_for_each_of_its_names(tmp_path: Path) -> None:
-    """The replay once said 0 of 0 requests for a config of wildcards."""
+    """The replay of a config with wildcards once reported 0 requests."""
     wild = [entry(f"{each}/*", {"model": f"{each}/*"}) for each in ("anthropic", "openai")]
     _, said = imported(tmp_path, *wild)
     assert "= anthropic/* (names: 3): plain, tools, image, long\n" in said
@@ -126,7 +126,7 @@ def test_two_names_of_the_same_deployment_are_one_model(tmp_path: Path) -> None:
 def test_an_entry_without_a_model_is_red(tmp_path: Path) -> None:
     config = {"model_list": [entry("gpt", OPENAI), {"model_name": "gpt-3.5-turbo"}]}
     said = run(tmp_path, config, color=True).stderr
-    assert f"{RED}model_list, entry 2: it lacks model_name or litellm_params.model" in said
+    assert f"{RED}model_list, entry 2: model_name or litellm_params.model is missing" in said
 
 
 def test_what_litellm_runs_for_a_model_is_red_and_what_is_off_is_not_listed(
@@ -144,9 +144,9 @@ def test_what_litellm_runs_for_a_model_is_red_and_what_is_off_is_not_listed(
     for line in (
         "search_tools: write `server_tools.web_search`",
         "litellm_settings.websearch_interception_params: write `server_tools.web_search`",
-        "mcp_servers: MCP servers are called by the client",
+        "mcp_servers: the gateway does not call MCP servers",
         "policies: write them as `guardrails`",
-        "model_list auto (auto_router/adaptive): no model is chosen by the content of a prompt",
+        "model_list auto (auto_router/adaptive): routes do not choose a model by the content",
     ):
         assert RED + line in said
     assert "litellm_settings.cache: write `cache` in a route: docs/routing.md#cache" in said

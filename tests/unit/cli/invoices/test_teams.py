@@ -1,4 +1,4 @@
-"""AWS's bill beside the records by team; the reports are made up, none is real.
+"""Comparison of AWS's bill with the records by team; the reports are invented.
 
 Keeps C103.
 """
@@ -54,7 +54,7 @@ def test_each_team_has_what_aws_billed_beside_what_was_recorded(tmp_path: Path) 
     text = report(
         ("USE1-Claude4.6Opus-input-tokens", f"{SESSION}red@acme", "0.25"),
         ("USE1-Claude4.6Opus-output-tokens", f"{SESSION}red@acme", "0.5"),
-        # Usage without tokens is of a session all the same.
+        # Usage without tokens belongs to a session, too.
         ("USE1-sd3-5-large-image", f"{SESSION}red@acme", "0.08"),
         ("USE1-Claude4.6Opus-input-tokens", f"{SESSION}red@other", "2"),
         ("USE1-Claude4.6Opus-input-tokens", f"{SESSION}@acme", "0.1"),
@@ -83,7 +83,7 @@ def test_each_team_has_what_aws_billed_beside_what_was_recorded(tmp_path: Path) 
 def test_other_principals_are_one_sum_that_is_no_difference(tmp_path: Path) -> None:
     others = (
         "arn:aws:iam::123456789012:user/ana",
-        # A person who signed in to AWS, whose session has the form of ours under another role.
+        # A person's session: its name has the form of a team's session, but the role is another.
         "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Admin/ana@acme.org",
         "arn:aws:sts::123456789012:assumed-role/tollgate-ChatRole-CD2/tollgate-ChatFunction",
         "",
@@ -112,7 +112,7 @@ def test_a_report_without_principals_is_refused_in_one_sentence(tmp_path: Path, 
         read_invoices([path], by_principal=True)
     assert str(refused.value) == (
         f"{path}: A comparison by team needs AWS's Cost and Usage Report 2.0 with the column "
-        "line_item_iam_principal: include IAM principal data in the export."
+        "line_item_iam_principal: let the export include IAM principals."
     )
 
 

@@ -311,7 +311,7 @@ def test_a_citation_is_told_of_the_text_it_is_in() -> None:
 
 
 def whole(**reply: object) -> list[StreamEvent]:
-    """A whole reply of Converse, as a batch has it."""
+    """A complete reply of Converse, as batches return it."""
     frame = Frame(data=json.dumps(reply).encode())
     return decoded(ConverseDecoder("aws", signer=BEDROCK), [frame])
 

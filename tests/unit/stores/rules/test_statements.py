@@ -97,7 +97,7 @@ def test_c64_the_playgrounds_usage_is_apart_unless_there_are_too_many_lines() ->
         assert found.usage_nano_usd == len(some)
         return [(line.group.source, line.requests) for line in found.lines]
 
-    # A label of the same name that a caller stated to an earlier release is not a source.
+    # Callers could set a label `source` in earlier releases; it is not the generation's source.
     assert lines_of(rows[:2]) == [("api", 1), ("playground", 1)]
     assert set(lines_of(rows)) == {(None, 2)}
 

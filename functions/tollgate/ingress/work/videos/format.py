@@ -1,4 +1,4 @@
-"""The client format for creating videos, whose reply is rendered when a worker is to make one."""
+"""The client format for creating videos; the reply shows the queued video."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ _NAMED = frozenset({"metadata", "provider", _REFERENCE})
 
 
 class VideoRenderer(WholeReplyRenderer):
-    """Renders nothing: a worker stores the result, and callers poll it."""
+    """Renders nothing, because callers poll for the result that a worker stores."""
 
     @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:

@@ -1,4 +1,4 @@
-"""Models for requests for videos, and for videos.
+"""Models of requests to create videos, and of videos.
 
 openai-python 3.52.0, types/video_create_params.py and types/video.py (2026-11-28).
 """

@@ -92,7 +92,7 @@ class Metadata(Struct, frozen=True):
 
 
 class ToolUse(ToolUseStart, frozen=True):
-    """A whole call of a tool."""
+    """A complete tool call."""
 
     input: Any = None
 
@@ -103,7 +103,7 @@ class ReasoningText(Struct, frozen=True):
 
 
 class ReasoningBlock(Struct, frozen=True):
-    """A whole block of reasoning; one field is set."""
+    """A complete block of reasoning; exactly one field is set."""
 
     text: ReasoningText | None = field(default=None, name="reasoningText")
     redacted_content: str | None = field(default=None, name="redactedContent")
@@ -114,14 +114,14 @@ class CitedText(Struct, frozen=True):
 
 
 class CitedBlock(Struct, frozen=True):
-    """A whole text with its sources."""
+    """A complete text with its sources."""
 
     content: list[CitedText] = []
     citations: list[CitationDelta] = []
 
 
 class ContentBlock(Struct, frozen=True):
-    """A whole block; exactly one field is set."""
+    """A complete content block; exactly one field is set."""
 
     text: str | None = None
     tool_use: ToolUse | None = field(default=None, name="toolUse")
@@ -138,7 +138,7 @@ class ReplyOutput(Struct, frozen=True):
 
 
 class ConverseReply(MessageStop, frozen=True):
-    """The whole reply of Converse."""
+    """The reply of Converse, which does not stream."""
 
     output: ReplyOutput
     usage: dict[str, Any]

@@ -3,8 +3,8 @@
 https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data.html and
 batch-inference-results.html, `CreateModelInvocationJob`, `GetModelInvocationJob`,
 `ListModelInvocationJobs` and `StopModelInvocationJob` in the Bedrock API reference, and their
-shapes in botocore 1.44.8 (2026-11-28). The folder of a job's output also has a manifest with
-totals, which is not read: only the answers count.
+shapes in botocore 1.44.8 (2026-11-28). A job also writes a manifest with totals, which is not read,
+because only the answers are billed.
 """
 
 import logging
@@ -41,7 +41,7 @@ _OUTPUT: Final = "output/"
 _ANSWERS: Final = ".jsonl.out"
 _PAGE: Final = 100
 _HOURS: Final = 24
-# Examples of record ids in the user guide have eleven letters and digits.
+# Length of record ids in the user guide's examples.
 _DIGITS: Final = 11
 _STATES: Final[Mapping[str, BatchState]] = {
     "Completed": "ended",
@@ -159,7 +159,7 @@ class BedrockBatches:
     async def get_state(self, batch_id: str) -> BatchState:
         job = await self._jobs.get(_Job, f"{_PATH}/{batch_id}")
         state = _STATES.get(job.status, "running")
-        # AWS charges for the records that a job has run before it failed or expired.
+        # A job that failed or expired may have answers, for which AWS charges.
         return "ended" if state == "refused" and job.processed_record_count else state
 
     async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
@@ -184,7 +184,7 @@ class BedrockBatches:
         await self._jobs.cancel(f"{_PATH}/{batch_id}/stop")
 
     async def _find_answers(self, job: _Job) -> Sequence[str]:
-        """Return the keys of a job's files with answers; there are none if it wrote none."""
+        """Return the keys of the files with a job's answers."""
         uri = job.output_data_config.place.uri
         if not uri.startswith(self._bucket.uri):
             raise self._jobs.malformed(_PATH)
@@ -193,7 +193,7 @@ class BedrockBatches:
 
 
 def make_bedrock_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:
-    """Return the batches of a row; raise ValueError in a deployment without a bucket for jobs."""
+    """Return the client for a provider's batches; raise ValueError without a bucket for jobs."""
     bucket = services.job_bucket
     if bucket is None:
         raise ValueError(f"provider {row.slug} has no bucket for its batches")
@@ -212,7 +212,7 @@ def make_bedrock_batches(row: ProviderRow, services: ProviderServices) -> Provid
 
 
 def _read_answer(line: bytes, name: str) -> BatchedAnswer | None:
-    """Return the answer in a line; None for a corrupt line, which stays corrupt if read again."""
+    """Return the answer in a line; None for a corrupt line."""
     try:
         found = _LINES.decode(line)
     except MsgspecError:
@@ -229,7 +229,7 @@ def _read_answer(line: bytes, name: str) -> BatchedAnswer | None:
 
 
 def _job_name(name: str) -> str:
-    """Return the name of a job, in which Bedrock allows fewer characters than our ids have."""
+    """Return a job's name: hexadecimal, because Bedrock allows fewer characters than our ids."""
     return f"tollgate-{name.encode().hex()}"
 
 
@@ -245,7 +245,7 @@ def _record_id(custom_id: str, name: str) -> str:
 
 
 def _input(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the body of a request without marks of the prompt cache, which batches do not have."""
+    """Return a request's body without cache points, because batches have no prompt cache."""
     found = {name: _uncached(value) for name, value in body.items() if name not in _INTERACTIVE}
     return {name: value for name, value in found.items() if value}
 

@@ -70,7 +70,7 @@ class ProviderCalls:
         headers: Mapping[str, str] = _NO_HEADERS,
         bytes_max: int = _REPLY_BYTES_MAX,
     ) -> bytes:
-        """Send a call and return its reply as it is; raise UpstreamRefused or UpstreamError."""
+        """Send a call and return the unparsed reply; raise UpstreamRefused or UpstreamError."""
         call = await self._make(method, path, body=body, form=form, headers=headers)
         try:
             async with asyncio.timeout(_CALL_S), self._pool.send(call) as answer:
@@ -163,7 +163,7 @@ class ProviderCalls:
         """Return the error for a call that the provider has refused."""
         return UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE,
-            f"The provider {self._row.slug} refused a call for work that waits.",
+            f"The provider {self._row.slug} refused a call for a batch or a background response.",
             status=refused.status,
         )
 

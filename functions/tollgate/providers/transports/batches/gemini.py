@@ -32,7 +32,7 @@ from tollgate.providers.transports.batches.calls import ProviderCalls, make_call
 
 _VERSION: Final = "/v1beta"
 _UPLOAD: Final = "/upload/v1beta/files"
-# The methods of batches, by the methods of interactive requests.
+# The method that creates a batch, by the method of an interactive request.
 _METHODS: Final[Mapping[str, str]] = {
     "streamGenerateContent": "batchGenerateContent",
     "batchEmbedContents": "asyncBatchEmbedContent",
@@ -201,17 +201,17 @@ def make_gemini_batches(row: ProviderRow, services: ProviderServices) -> Provide
 
 
 def _request(request: BatchedRequest) -> JsonValue:
-    """Return a request as a line of a file has it."""
+    """Return a request in the shape of a line of a batch's file."""
     texts = request.body.get("requests")
     if not isinstance(texts, list):
         return dict(request.body)
     if len(texts) != 1:
-        raise NotAccepted from ValueError("a line of Gemini's batches embeds one text")
+        raise NotAccepted from ValueError("Gemini's batches embed only one text per line")
     [text] = texts
     return text
 
 
 def _whole_answer(response: Raw) -> bytes:
-    """Return the answer of a line as an interactive request would have got it."""
+    """Return a line's answer in the shape of an interactive request's answer."""
     embedding = bytes(json.decode(response, type=_Embedding).embedding)
     return b'{"embeddings":[' + embedding + b"]}" if embedding else bytes(response)

@@ -21,7 +21,7 @@ from tollgate.providers.ports.provider_batches import (
 )
 from tollgate.providers.transports.batches.calls import ProviderCalls
 
-# The status of a failed request whose provider states none, nor whose fault it is.
+# The status for a failed request if the provider states neither a status nor whose fault it was.
 FAILED: Final = 500
 # The codes of requests that did not run.
 _NOT_RUN: Final = frozenset({"batch_expired", "batch_cancelled"})
@@ -61,7 +61,7 @@ def plain_body(request: BatchedRequest) -> Mapping[str, object]:
 
 
 def batch_line(request: BatchedRequest) -> Mapping[str, object]:
-    """Return the line of a request in a file for OpenAI's batches."""
+    """Return a request as a line of a batch's file in OpenAI's form."""
     return {
         "custom_id": request.custom_id,
         "method": "POST",

@@ -2,8 +2,8 @@
 
 https://docs.x.ai/developers/advanced-api-usage/batch-api,
 https://docs.x.ai/developers/rest-api-reference/inference/batches, and `batch.proto` of
-github.com/xai-org/xai-proto (2026-11-28). A batch has no status: it has ended once nothing is
-pending, and its file is still being read while it has no requests.
+github.com/xai-org/xai-proto (2026-11-28). A batch has no status, only counts of requests. While it
+counts none at all, xAI is still reading the file. When none is pending any more, it has ended.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -57,7 +57,7 @@ class _Batches(_Page):
 
 class _Outcome(Struct):
     response: dict[str, Raw] | None = None
-    """The answer, below the name of the method that has run."""
+    """The answer, under the name of the method that produced it."""
     error: Raw = field(default_factory=Raw)
 
 
@@ -95,9 +95,9 @@ class XaiBatches:
     async def get_state(self, batch_id: str) -> BatchState:
         """Return the state of a batch.
 
-        Requests that run while a batch is cancelled may count as cancelled for some seconds, and
-        then as successful. The worker cancels a batch in one poll and reads its state in a later
-        one.
+        A request that runs while its batch is cancelled may count as cancelled for some seconds,
+        and then as successful. The counts are final when the worker reads them, because it
+        cancels a batch in one poll and reads the state in a later one.
         """
         batch = await self._calls.get(_Batch, f"{_PATH}/{batch_id}")
         counts = batch.state
@@ -121,7 +121,7 @@ class XaiBatches:
     async def _pages(
         self, reply: type[_AnyPage], path: str, limit: int
     ) -> AsyncGenerator[_AnyPage, None]:
-        """Yield the pages of a list; raise UpstreamError if a page leads back to itself."""
+        """Yield the pages of a list; raise UpstreamError if a page names itself as the next."""
         token = ""
         while True:
             query = {"limit": limit, **({"pagination_token": token} if token else {})}
