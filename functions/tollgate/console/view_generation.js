@@ -29,7 +29,7 @@ export async function render({ params, signal, refresh }) {
       ["Tokens", `${count(data.tokens_prompt)} → ${count(data.tokens_completion)}`, "in → out"],
     ),
     panel("Bill", bill(data), session.operator && data.total_cost > 0 && data.refunded === 0 && refundButton(data, refresh)),
-    data.notes?.length > 0 && panel("Why", h("ul", {}, ...data.notes.map((note) => h("li", {}, note)))),
+    data.notes?.length > 0 && panel("Why", h("ul", {}, ...data.notes.map((note) => h("li", {}, linked(note, (data.shadow ?? data.reused)?.generation_id))))),
     panel("Attempts", attempts(data.provider_responses)),
     panel("Record", record(data)),
     has(KEEPERS_OF_KEYS) && contentButton(data.id),
@@ -66,6 +66,12 @@ function attempts(made) {
     column("Result", (each) => [h("span", { class: `outcome ${each.error ? "error" : "ok"}` }, each.error ?? "served"), each.status && small(`HTTP ${each.status}`), each.provider_words && small(each.provider_words)]),
     numeric("Billed", (each) => (each.error ? [money(0), each.operator_cost > 0 && small(`${usd(each.operator_cost)} paid by the operator`)] : "as above")),
   ], made);
+}
+
+/** Return a note in which the other generation, if the note names it, is a link. */
+function linked(note, other) {
+  const [before, after] = other ? note.split(other) : [note];
+  return after === undefined ? note : [before, h("a", { href: `#/generation?id=${encodeURIComponent(other)}` }, other), after];
 }
 
 const id = (text) => text && h("code", { class: "long" }, text);
