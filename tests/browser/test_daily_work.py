@@ -179,6 +179,8 @@ def test_c102_a_shadow_leads_to_its_original_and_a_route_states_its_share(
         if "data" in answer:
             answer["data"]["shadow"] = {"generation_id": seeded["SERVED"]}
             answer["data"]["notes"] = [f"shadow of {seeded['SERVED']} on route chat"]
+            policy = {"owner": "key", "regions": ["eu"], "no_training": True, "no_retention": False}
+            answer["data"]["trace"] |= {"budget_left_percent": 15, "prompt_policies": [policy]}
         else:
             answer["shadow"] = {"model": "test/silent", "share": 5, "used": None, "unused": None}
         route.fulfill(response=reply, json=answer)
@@ -190,9 +192,12 @@ def test_c102_a_shadow_leads_to_its_original_and_a_route_states_its_share(
     visitor.go(f"generation?id={seeded['FAILED']}")
     note = page.get_by_role("listitem").filter(has_text="on route chat")
     assert note.inner_text() == f"shadow of {seeded['SERVED']} on route chat"
+    assert "Budget left\n15 %" in visitor.text
+    assert "Prompt policies\nkey: eu, no_training" in visitor.text
     page.unroute("**/v1/generation?*")
     note.get_by_role("link").click()
     page.locator(".path").get_by_text(seeded["SERVED"]).wait_for()
-    assert page.get_by_text("on route chat").count() == 0
+    for name in ("on route chat", "Budget left", "Prompt policies", "Preset"):
+        assert name not in visitor.text
     visitor.go("routing?model=test/fallback")
     page.get_by_text("5 % of the route's requests also go to test/silent").wait_for()

@@ -74,6 +74,9 @@ function linked(note, other) {
   return after === undefined ? note : [before, h("a", { href: `#/generation?id=${encodeURIComponent(other)}` }, other), after];
 }
 
+const demands = ({ owner, regions, no_training, no_retention }) =>
+  `${owner}: ${[...regions, no_training && "no_training", no_retention && "no_retention"].filter(Boolean).join(", ")}`;
+
 const id = (text) => text && h("code", { class: "long" }, text);
 
 function record(data) {
@@ -82,6 +85,9 @@ function record(data) {
     ["Time", moment(data.created_at)],
     ["Asked for", data.requested_model],
     ["Route", data.route && `${data.route}${data.rule ? `, rule ${data.rule}` : ""}`],
+    ["Preset", data.trace.preset],
+    ["Budget left", data.trace.budget_left_percent !== null && `${data.trace.budget_left_percent} %`],
+    ["Prompt policies", data.trace.prompt_policies.map(demands).join("; ")],
     ["Served by", data.model && `${data.model} via ${data.provider_name} (${data.upstream_model})`],
     ["Key", h("a", { href: `#/generations?key=${encodeURIComponent(data.key_id)}` }, data.key_name || data.key_id)],
     ["Labels", labels],

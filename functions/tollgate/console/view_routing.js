@@ -122,7 +122,7 @@ function history({ history: made }) {
         column("Published", (each) => moment(each.published_at)),
         numeric("Revision", (each) => each.revision),
         column("Live", (each) => short(each.live)),
-        column("Canary", (each) => (each.candidate ? [short(each.candidate), ` ${each.percent} %`] : "–")),
+        column("Canary", (each) => (each.candidate ? [short(each.candidate), ` ${each.percent} %`] : ["–", each.withdrawn && small(`withdrawn: ${each.withdrawn}`)])),
         column("By", (each) => [each.published_by ?? "–", each.commit && small(short(each.commit))]),
       ], made)
     : empty("Nothing was published: the catalog is the one that was deployed.", p("A change goes through git and ", code("tollgate publish"), ".")));
