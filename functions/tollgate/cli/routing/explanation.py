@@ -90,10 +90,8 @@ def _cache(cache: Any) -> str:
     if cache["unused"]:
         return f"The cache of the route is not used: {cache['unused']}."
     price = f"{cache['price_percent']} % of their cost" if cache["price_percent"] else "nothing"
-    return (
-        f"Identical requests within {cache['ttl_s']:,} s get this answer, for {price}, if the key "
-        "has answer_cache."
-    )
+    reuse = f"get this answer, for {price}, if the key has answer_cache."
+    return f"Identical requests within {cache['ttl_s']:,} s {reuse}"
 
 
 def _shadow(shadow: Any) -> str:

@@ -113,10 +113,7 @@ class ExplainedCache(BaseModel):
     def of(
         cls, survey: Survey, catalog: Catalog, principal: Principal | None, parsed: ParsedWork
     ) -> Self | None:
-        """Describe the cache of a request's route; None if the route has none.
-
-        `principal` is None if the key is unknown, as for a file.
-        """
+        """Describe the cache of a route; None if there is none. An explained file has no key."""
         route = survey.trace.route if survey.trace else None
         section = catalog.routes[route].cache if route is not None else None
         if section is None:
@@ -145,10 +142,7 @@ class ExplainedShadow(BaseModel):
     def of(
         cls, survey: Survey, catalog: Catalog, principal: Principal | None, parsed: ParsedWork
     ) -> Self | None:
-        """Describe the shadow of a request's route; None if the route has none.
-
-        `principal` is None if the key is unknown, as for a file.
-        """
+        """Describe the shadow of a route; None if there is none. An explained file has no key."""
         trace = survey.trace
         section = catalog.routes[trace.route].shadow if trace and trace.route else None
         if trace is None or trace.route is None or section is None:
