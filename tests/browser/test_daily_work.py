@@ -168,3 +168,36 @@ def test_the_key_is_asked_for_at_once_and_a_wrong_one_is_an_error(visitor: Visit
     visitor.press("Sign out")
     page.get_by_text("You are signed out").wait_for()
     assert page.locator(".notice.bad").count() == 0
+
+
+def test_c102_a_shadow_leads_to_its_original_and_a_route_states_its_share(
+    visitor: Visitor, seeded: dict[str, str]
+) -> None:
+    def add_shadow(route: Route) -> None:
+        reply = route.fetch()
+        answer = reply.json()
+        if "data" in answer:
+            answer["data"]["shadow"] = {"generation_id": seeded["SERVED"]}
+            answer["data"]["notes"] = [f"shadow of {seeded['SERVED']} on route chat"]
+            policy = {"owner": "key", "regions": ["eu"], "no_training": True, "no_retention": False}
+            answer["data"]["trace"] |= {"budget_left_percent": 15, "prompt_policies": [policy]}
+        else:
+            answer["shadow"] = {"model": "test/silent", "share": 5, "used": None, "unused": None}
+        route.fulfill(response=reply, json=answer)
+
+    visitor.sign_in()
+    page = visitor.page
+    page.route("**/v1/generation?*", add_shadow)
+    page.route("**/v1/route/explain", add_shadow)
+    visitor.go(f"generation?id={seeded['FAILED']}")
+    note = page.get_by_role("listitem").filter(has_text="on route chat")
+    assert note.inner_text() == f"shadow of {seeded['SERVED']} on route chat"
+    assert "Budget left\n15 %" in visitor.text
+    assert "Prompt policies\nkey: eu, no_training" in visitor.text
+    page.unroute("**/v1/generation?*")
+    note.get_by_role("link").click()
+    page.locator(".path").get_by_text(seeded["SERVED"]).wait_for()
+    for name in ("on route chat", "Budget left", "Prompt policies", "Preset"):
+        assert name not in visitor.text
+    visitor.go("routing?model=test/fallback")
+    page.get_by_text("5 % of the route's requests also go to test/silent").wait_for()

@@ -29,7 +29,7 @@ export async function render({ params, signal, refresh }) {
       ["Tokens", `${count(data.tokens_prompt)} → ${count(data.tokens_completion)}`, "in → out"],
     ),
     panel("Bill", bill(data), session.operator && data.total_cost > 0 && data.refunded === 0 && refundButton(data, refresh)),
-    data.notes?.length > 0 && panel("Why", h("ul", {}, ...data.notes.map((note) => h("li", {}, note)))),
+    data.notes?.length > 0 && panel("Why", h("ul", {}, ...data.notes.map((note) => h("li", {}, linked(note, (data.shadow ?? data.reused)?.generation_id))))),
     panel("Attempts", attempts(data.provider_responses)),
     panel("Record", record(data)),
     has(KEEPERS_OF_KEYS) && contentButton(data.id),
@@ -68,6 +68,15 @@ function attempts(made) {
   ], made);
 }
 
+/** Return a note in which the other generation, if the note names it, is a link. */
+function linked(note, other) {
+  const [before, after] = other ? note.split(other) : [note];
+  return after === undefined ? note : [before, h("a", { href: `#/generation?id=${encodeURIComponent(other)}` }, other), after];
+}
+
+const demands = ({ owner, regions, no_training, no_retention }) =>
+  `${owner}: ${[...regions, no_training && "no_training", no_retention && "no_retention"].filter(Boolean).join(", ")}`;
+
 const id = (text) => text && h("code", { class: "long" }, text);
 
 function record(data) {
@@ -76,6 +85,9 @@ function record(data) {
     ["Time", moment(data.created_at)],
     ["Asked for", data.requested_model],
     ["Route", data.route && `${data.route}${data.rule ? `, rule ${data.rule}` : ""}`],
+    ["Preset", data.trace.preset],
+    ["Budget left", data.trace.budget_left_percent !== null && `${data.trace.budget_left_percent} %`],
+    ["Prompt policies", data.trace.prompt_policies.map(demands).join("; ")],
     ["Served by", data.model && `${data.model} via ${data.provider_name} (${data.upstream_model})`],
     ["Key", h("a", { href: `#/generations?key=${encodeURIComponent(data.key_id)}` }, data.key_name || data.key_id)],
     ["Labels", labels],

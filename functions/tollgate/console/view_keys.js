@@ -80,6 +80,8 @@ function card(key, { mayChange, refresh }) {
       ["One request", key.max_cost && [money(key.max_cost), " at most"]],
       ["Quotas", key.quotas_usage.length > 0 && key.quotas_usage.map(quota)],
       ["Reused answers", key.answer_cache && (key.answer_cache === "key" ? "of this key" : "of the workspace")],
+      ["Guardrails", key.guardrails],
+      ["Prompt policy", key.prompt_policy],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
       ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],

@@ -68,6 +68,10 @@ function explained(plan) {
       ["Moves on at", plan.next_on.join(", ")],
       ["Rules skipped", plan.skipped.map((each) => `${each.rule}: ${each.reason}`).join("; ")],
       ["Adapted", plan.unmet.map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ")],
+      ["Preset", plan.preset?.name],
+      ["Guardrails", plan.guardrails.map((each) => `${each.name}: ${each.action}`).join(", ")],
+      ["Reuse of answers", plan.cache && (plan.cache.unused ?? `within ${count(plan.cache.ttl_s)} s, for ${plan.cache.price_percent} % of the cost`)],
+      ["Shadow", plan.shadow && shadow(plan.shadow)],
       ["Catalog", h("code", { class: "long" }, plan.catalog_sha)],
     ),
     table("Endpoints in the order in which they are tried", [
@@ -80,6 +84,11 @@ function explained(plan) {
     ], [...tried, ...removed]),
   ];
 }
+
+const shadow = ({ model, share, used, unused }) => [
+  `${share} % of the route's requests also go to ${model}`,
+  used !== null && small(used ? "this request does" : `this request does not: ${unused}`),
+];
 
 /** Draw the plan: the requested model, the rule, and the endpoints from first to last. */
 function drawing(plan, tried) {
@@ -113,7 +122,7 @@ function history({ history: made }) {
         column("Published", (each) => moment(each.published_at)),
         numeric("Revision", (each) => each.revision),
         column("Live", (each) => short(each.live)),
-        column("Canary", (each) => (each.candidate ? [short(each.candidate), ` ${each.percent} %`] : "–")),
+        column("Canary", (each) => (each.candidate ? [short(each.candidate), ` ${each.percent} %`] : ["–", each.withdrawn && small(`withdrawn: ${each.withdrawn}`)])),
         column("By", (each) => [each.published_by ?? "–", each.commit && small(short(each.commit))]),
       ], made)
     : empty("Nothing was published: the catalog is the one that was deployed.", p("A change goes through git and ", code("tollgate publish"), ".")));

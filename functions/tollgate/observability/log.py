@@ -187,6 +187,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "requested_model": record.trace.requested_model,
         "route": record.trace.route,
         "rule": record.trace.rule,
+        "preset": record.trace.preset,
         "probe": record.trace.probe,
         "model": record.model,
         "provider": record.provider,

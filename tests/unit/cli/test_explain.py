@@ -292,3 +292,18 @@ def test_options_that_describe_a_chat_request_change_no_other(option: str, value
 def test_c21_c53_the_model_behind_a_name_that_the_file_does_not_state_is_shown() -> None:
     said = run("azure/large-1").stdout
     assert said.startswith("azure/large-1 → acme/large  catalog")
+
+
+def test_c53_c59_c102_a_file_says_what_share_has_a_shadow_and_which_answers_are_reused() -> None:
+    shown = run("compared").stdout
+    assert "5 % of the route's requests from keys with content_days also go to acme/plain" in shown
+    assert "Identical requests within 600 s get this answer, for nothing, if the key has" in shown
+    assert explained("compared")["shadow"] == {
+        "model": "acme/plain",
+        "share": 5,
+        "judge": None,
+        "used": None,
+        "unused": None,
+    }
+    assert "This request does not: its session is not drawn." in run("compared", *FIXED).stdout
+    assert "shadow" not in run("smart").stdout

@@ -24,6 +24,7 @@ from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.batches.lines import BATCH_FORMATS, BatchLine
 from tollgate.engine.batches.validation import LineParser
+from tollgate.observability.log import canonical_line
 from tollgate.routing.review.diff import list_changes
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review
@@ -84,6 +85,7 @@ async def test_c86_a_preset_completes_a_request_in_every_format(path: str, strea
     limits = {"/v1/messages": 50, "/v1/completions": 16}
     assert home.record.trace.output_tokens_max == limits.get(path, 300)
     assert (home.record.model, home.record.trace.preset) == ("acme/large", "support")
+    assert canonical_line(home.record)["preset"] == "support"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     GenerationRecord,
+    JudgementRecord,
     RunRecord,
     total_nano_usd,
 )
@@ -67,6 +68,10 @@ DEAR = record(
         output_tokens=20_212,
         reasoning_tokens=16_900,
     ),
+)
+
+MASKED = JudgementRecord(
+    guardrail="pii", stage="tool_results", verdict="mask", findings=("email", "iban")
 )
 
 
@@ -127,6 +132,10 @@ def test_c67_a_failed_attempt_says_what_its_provider_answered_and_cost_the_opera
         (
             {"withheld_calls": 2},
             "2 tool calls were billed but not delivered: the caller allowed only one",
+        ),
+        (
+            {"judgements": (MASKED, replace(MASKED, stage="output", verdict="pass"))},
+            "guardrail pii: mask on tool results: email, iban",
         ),
     ],
     ids=lambda it: str(it)[:20],

@@ -81,7 +81,7 @@ async def test_c53_c59_an_explanation_says_whether_the_cache_is_used(
     path, body = "/v1/route/explain", {"model": "faq", **HI, **fields}
     reply = await call("POST", path, key=home.secret, content=body)
     assert reply.json["cache"] == {"ttl_s": 600, "price_percent": 0, "unused": unused}
-    words = unused or "Identical requests within 600 s get this answer, for nothing."
+    words = unused or "Identical requests within 600 s get this answer, for nothing, if the key has"
     assert words in "\n".join(render_explanation(reply.json))
     plain = await call("POST", path, key=home.secret, content={**body, "model": "plain"})
     assert plain.json["cache"] is None

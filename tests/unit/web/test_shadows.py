@@ -314,16 +314,19 @@ async def test_c102_a_report_compares_by_route_and_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "share", "fields", "unused"),
+    ("days", "share", "fields", "used", "unused"),
     [
-        (7, 100, {}, None),
-        (None, 100, {}, "the key has no content_days"),
-        (7, 100, {"n": 2}, "the request is not one plain prompt for one answer"),
-        (7, 1, {"session_id": "s"}, "not drawn"),
+        (7, 100, {}, True, None),
+        (7, 99, {"session_id": "s"}, True, None),
+        # A request without a session is drawn by its id.
+        (7, 99, {}, None, None),
+        (None, 100, {}, False, "the key has no content_days"),
+        (7, 100, {"n": 2}, False, "the request is not one plain prompt for one answer"),
+        (7, 1, {"session_id": "s"}, False, "its session is not drawn"),
     ],
 )
 async def test_c53_c102_an_explanation_says_whether_the_shadow_gets_a_request(
-    days: int | None, share: int, fields: dict[str, Any], unused: str | None
+    days: int | None, share: int, fields: dict[str, Any], used: bool | None, unused: str | None
 ) -> None:
     found = await open_shadowed(key=replace(KEPT, content_days=days), share=share)
     call = Api(found.home, "", "")
@@ -333,9 +336,13 @@ async def test_c53_c102_an_explanation_says_whether_the_shadow_gets_a_request(
         "model": "other/tools",
         "share": share,
         "judge": None,
+        "used": used,
         "unused": unused,
     }
-    assert (unused or "gets this request, too") in "\n".join(render_explanation(reply.json))
+    [line] = (line for line in render_explanation(reply.json) if "as a shadow" in line)
+    assert line.startswith(f"{share} % of the route's requests")
+    verdicts = {True: "This request does.", None: "", False: f"This request does not: {unused}."}
+    assert line.partition(", at no cost to the caller.")[2].strip() == verdicts[used]
     plain = await call(
         "POST", "/v1/route/explain", key=found.home.secret, content={**body, "model": "acme/large"}
     )

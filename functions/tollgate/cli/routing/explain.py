@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 from click.core import ParameterSource
+from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import from_json
 
@@ -28,7 +29,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.models.endpoint_status import EndpointStatus
-from tollgate.web.routing.explained_parts import explain_guardrails
+from tollgate.web.routing.explained_parts import ExplainedCache, ExplainedShadow, explain_guardrails
 from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
 from tollgate.wiring.services import wire_explained_tools
 
@@ -227,6 +228,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
         at: datetime | None = options["at"]
         now_s = clock.now_s() if at is None else at.replace(tzinfo=UTC).timestamp()
         survey = planner.survey(wanted, now_s=now_s)
+        parsed = replace(parsed, request=work)
         answer = explain_plan(
             survey,
             wanted,
@@ -236,6 +238,9 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             status=EndpointStatus(),
             tools=tools,
             guardrails=explain_guardrails(planner, work, principal, survey, now_s=now_s),
+            # A file does not say which key stores content or shares answers.
+            cache=ExplainedCache.of(survey, catalog, None, parsed),
+            shadow=ExplainedShadow.of(survey, catalog, None, parsed),
             work=work,
         )
     except GatewayError as refusal:

@@ -90,14 +90,19 @@ def _cache(cache: Any) -> str:
     if cache["unused"]:
         return f"The cache of the route is not used: {cache['unused']}."
     price = f"{cache['price_percent']} % of their cost" if cache["price_percent"] else "nothing"
-    return f"Identical requests within {cache['ttl_s']:,} s get this answer, for {price}."
+    reuse = f"get this answer, for {price}, if the key has answer_cache."
+    return f"Identical requests within {cache['ttl_s']:,} s {reuse}"
 
 
 def _shadow(shadow: Any) -> str:
-    if shadow["unused"]:
-        return f"The shadow {shadow['model']} does not get this request: {shadow['unused']}."
     judge = f", judged by {shadow['judge']}" if shadow["judge"] else ""
-    return f"The shadow {shadow['model']} gets this request, too{judge}; the key does not pay."
+    line = (
+        f"{shadow['share']} % of the route's requests from keys with content_days also go to "
+        f"{shadow['model']} as a shadow{judge}, at no cost to the caller."
+    )
+    if shadow["unused"]:
+        return f"{line} This request does not: {shadow['unused']}."
+    return f"{line} This request does." if shadow["used"] else line
 
 
 def _sizes(answer: Any) -> str:

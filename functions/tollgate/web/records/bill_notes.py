@@ -47,6 +47,7 @@ def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) ->
         *_explain_attempts(record),
         *_explain_reuse(record),
         *_explain_shadow(record),
+        *_explain_judgements(record),
         *_explain_runs(record),
         *_explain_figures(record),
         *_explain_surprise(record, earlier),
@@ -93,6 +94,15 @@ def _explain_shadow(record: GenerationRecord) -> Iterator[str]:
     if (shadow := record.shadow) is not None:
         kind = "judge of the shadow" if shadow.judges else "shadow"
         yield f"{kind} of gen-{shadow.generation_id} on route {shadow.route}"
+
+
+def _explain_judgements(record: GenerationRecord) -> Iterator[str]:
+    """Yield the guardrails that changed, refused or flagged a text, or gave no verdict."""
+    for each in record.judgements:
+        if each.verdict != "pass":
+            found = f": {', '.join(each.findings)}" if each.findings else ""
+            stage = each.stage.replace("_", " ")
+            yield f"guardrail {each.guardrail}: {each.verdict} on {stage}{found}"
 
 
 def _explain_runs(record: GenerationRecord) -> Iterator[str]:

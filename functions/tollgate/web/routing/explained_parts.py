@@ -35,6 +35,9 @@ _CAN_BE_SHADOWED: Final = DottedName[Callable[[ParsedWork], bool]](
     "tollgate.web.shadows.sending:can_be_shadowed"
 )
 
+# A share in percent.
+_EVERY_REQUEST: Final = 100
+
 
 class ExplainedTool(BaseModel):
     """A tool that the gateway runs for a model, and the engine that serves the tool."""
@@ -108,15 +111,15 @@ class ExplainedCache(BaseModel):
 
     @classmethod
     def of(
-        cls, survey: Survey, catalog: Catalog, principal: Principal, parsed: ParsedWork
+        cls, survey: Survey, catalog: Catalog, principal: Principal | None, parsed: ParsedWork
     ) -> Self | None:
-        """Describe the cache of a request's route; None if the route has none."""
+        """Describe the cache of a route; None if there is none. An explained file has no key."""
         route = survey.trace.route if survey.trace else None
         section = catalog.routes[route].cache if route is not None else None
         if section is None:
             return None
         unused = None
-        if principal.answer_sharing is None:
+        if principal is not None and principal.answer_sharing is None:
             unused = "the key has no answer_cache"
         elif not _IS_REPEATABLE()(parsed):
             unused = "answers to this request may differ"
@@ -129,25 +132,37 @@ class ExplainedShadow(BaseModel):
     model: str
     share: int = Field(description="percent of the route's requests")
     judge: str | None
+    used: bool | None = Field(
+        description="whether the shadow gets this request; null if that depends on an unknown key, "
+        "or on the id of a request without a session"
+    )
     unused: str | None = Field(description="reason why the shadow does not get this request")
 
     @classmethod
     def of(
-        cls, survey: Survey, catalog: Catalog, principal: Principal, parsed: ParsedWork
+        cls, survey: Survey, catalog: Catalog, principal: Principal | None, parsed: ParsedWork
     ) -> Self | None:
-        """Describe the shadow of a request's route; None if the route has none."""
+        """Describe the shadow of a route; None if there is none. An explained file has no key."""
         trace = survey.trace
         section = catalog.routes[trace.route].shadow if trace and trace.route else None
         if trace is None or trace.route is None or section is None:
             return None
+        has_session = parsed.request.preferences.session_id is not None
         unused = None
-        if principal.content_days is None:
+        if principal is not None and principal.content_days is None:
             unused = "the key has no content_days"
         elif trace.rounds is not None or not _CAN_BE_SHADOWED()(parsed):
             unused = "the request is not one plain prompt for one answer"
-        elif not is_drawn(section, trace.route, trace.draw_key_hash):
-            unused = "not drawn"
-        return cls(model=section.model, share=section.share, judge=section.judge, unused=unused)
+        elif has_session and not is_drawn(section, trace.route, trace.draw_key_hash):
+            unused = "its session is not drawn"
+        is_certain = principal is not None and (has_session or section.share == _EVERY_REQUEST)
+        return cls(
+            model=section.model,
+            share=section.share,
+            judge=section.judge,
+            used=False if unused else is_certain or None,
+            unused=unused,
+        )
 
 
 class ExplainedPreset(BaseModel):
