@@ -17,6 +17,7 @@ from tollgate.core.routing.endpoint_status import (
     Speed,
 )
 from tollgate.engine.gateway import Gateway, ProviderDirectory
+from tollgate.engine.recent_refusals import RecentRefusals
 from tollgate.providers.ports.base import (
     Frame,
     Provider,
@@ -40,10 +41,15 @@ class GivenAnswer(Struct, frozen=True):
 
 
 def with_answer(gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer) -> Gateway:
-    """Return the gateway whose providers send nothing and return the answer."""
+    """Return the gateway whose providers send nothing and return the answer.
+
+    Refusals of the key's other requests are not repeated, because the money is held already and
+    the provider has to be paid.
+    """
     return replace(
         gateway,
         planner=planner,
+        refusals=RecentRefusals(),
         providers=_AnsweredProviders(gateway.providers, answer),
         cooldowns=_UnreportedEndpoints(),
     )

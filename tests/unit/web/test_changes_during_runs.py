@@ -1,0 +1,57 @@
+"""Callers who change something while a provider runs their requests pay for what ran.
+
+Keeps C83, C84.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from tests.batches import line
+from tests.gateways import House
+from tests.provider_background import COST_NANO_USD, ScriptedRuns, asked, open_running
+from tests.provider_batches import HALF_NANO_USD, ScriptedBatches, submitted_batch
+from tollgate.core.errors import LedgerError
+
+
+async def keep_asking(home: House) -> None:
+    """Ask every half second, and be refused."""
+    while True:
+        with suppress(LedgerError):
+            await home.serve("acme/small")
+        await home.gateway.clock.sleep(0.5)
+
+
+async def test_c83_a_key_that_is_refused_meanwhile_pays_for_its_lines() -> None:
+    works = await submitted_batch(ScriptedBatches(runs_s=90.0), [line(f"n{n}") for n in range(5)])
+    running = asyncio.create_task(works.run(time_s=100_000.0))
+    await works.home.gateway.clock.sleep(70.0)
+    works.home.stores.books.wallets["acme"].available = 0
+    asking = asyncio.create_task(keep_asking(works.home))
+    batch = await running
+    asking.cancel()
+    assert (batch.tally.completed, batch.tally.cost_nano_usd) == (5, 5 * HALF_NANO_USD)
+
+
+async def test_c84_a_key_that_is_refused_meanwhile_pays_for_its_response() -> None:
+    waiting = await open_running(ScriptedRuns(runs_s=60.0))
+    id_, home = await asked(waiting), waiting.home
+    job = await waiting.run(id_, time_s=1.0)
+    home.stores.books.wallets["acme"].available = 0
+    home.principal = replace(home.principal, key_id=job.key_id)
+    asking = asyncio.create_task(keep_asking(home))
+    await waiting.run(id_)
+    asking.cancel()
+    assert (home.spent_nano_usd, home.held_nano_usd) == (COST_NANO_USD, 0)
+
+
+async def test_c84_a_response_that_is_deleted_while_it_runs_is_paid() -> None:
+    waiting = await open_running(ScriptedRuns(runs_s=60.0))
+    id_ = await asked(waiting)
+    await waiting.run(id_, time_s=1.0)
+    reply = await waiting.call("DELETE", id_)
+    assert reply.status == 409
+    await waiting.run(id_)
+    assert waiting.home.held_nano_usd == 0
+    assert waiting.home.spent_nano_usd == COST_NANO_USD
