@@ -6,12 +6,14 @@ Keeps C83, C84.
 import asyncio
 from contextlib import suppress
 
+import pytest
 from msgspec.structs import replace
 
 from tests.batches import line
 from tests.gateways import House
 from tests.provider_background import COST_NANO_USD, ScriptedRuns, asked, open_running
 from tests.provider_batches import HALF_NANO_USD, ScriptedBatches, submitted_batch
+from tests.stores import TESTER
 from tollgate.core.errors import LedgerError
 
 
@@ -44,6 +46,24 @@ async def test_c84_a_key_that_is_refused_meanwhile_pays_for_its_response() -> No
     await waiting.run(id_)
     asking.cancel()
     assert (home.spent_nano_usd, home.held_nano_usd) == (COST_NANO_USD, 0)
+
+
+@pytest.mark.parametrize("change", ["deletes", "disables", "stores nothing"])
+async def test_c84_a_key_that_is_changed_meanwhile_pays_for_its_response(change: str) -> None:
+    waiting = await open_running(ScriptedRuns(runs_s=60.0))
+    id_ = await asked(waiting)
+    job = await waiting.run(id_, time_s=1.0)
+    assert job.run is not None
+    keys = waiting.home.stores.keys
+    if change == "deletes":
+        await keys.delete("acme", job.key_id, by=TESTER)
+    elif change == "disables":
+        await keys.change("acme", job.key_id, lambda it: replace(it, disabled=True), by=TESTER)
+    else:
+        await keys.change("acme", job.key_id, lambda it: replace(it, response_days=None), by=TESTER)
+    await waiting.run(id_)
+    assert waiting.home.spent_nano_usd == COST_NANO_USD
+    assert waiting.home.held_nano_usd == 0
 
 
 async def test_c84_a_response_that_is_deleted_while_it_runs_is_paid() -> None:

@@ -59,6 +59,7 @@ from tollgate.web.background.answering import (
     BackgroundLedger,
     BackgroundSink,
     answer_name,
+    find_payer,
     store_answer,
 )
 from tollgate.web.background.events import EventLog, events_name
@@ -271,7 +272,7 @@ class _Try:
         self, deadline: Deadline, run: ResponseRun | None = None, answer: RunAnswer | None = None
     ) -> TryOutcome:
         services, job, parts = self._services, self._job, self._parts
-        principal = await services.keys.find_key(job.workspace_id, job.key_id)
+        principal = await find_payer(services.keys, job, has_run=answer is not None)
         request = _decode(await parts.get(job, REQUEST))
         gateway = await services.gateways.for_key(job.key_id)
         if run is not None and answer is not None:
