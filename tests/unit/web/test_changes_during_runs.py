@@ -71,7 +71,7 @@ async def test_c84_a_response_that_is_deleted_while_it_runs_is_paid() -> None:
     id_ = await asked(waiting)
     await waiting.run(id_, time_s=1.0)
     reply = await waiting.call("DELETE", id_)
-    assert reply.status == 409
+    assert reply.status == 400
     await waiting.run(id_)
     assert waiting.home.held_nano_usd == 0
     assert waiting.home.spent_nano_usd == COST_NANO_USD
