@@ -15,13 +15,13 @@ from tests.gateways import Always, House, house
 from tests.stores import TESTER
 from tests.unit.routing.catalogs import routing
 from tests.unit.web.test_api_app import Api
+from tollgate.core.principal import generation_source
 from tollgate.core.records.activity import (
     CALLER_LABELS_MAX,
     OTHERS,
     GenerationFilter,
     summarize_day,
 )
-from tollgate.core.principal import generation_source
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
