@@ -44,6 +44,9 @@ _POLL_MIN_S: Final = 60.0
 _POLL_MAX_S: Final = 900.0
 # Seconds after which a provider that never ends a batch is given up; providers document 24 hours.
 _GIVE_UP_S: Final = 48 * 3_600
+# Python refuses to convert thousands of digits to a number.
+_DIGITS_MAX: Final = 12
+_LOGGED_MAX: Final = 100
 
 
 class SubmittedLines(Struct, frozen=True, kw_only=True):
@@ -124,13 +127,14 @@ class SubmittedPiece:
         seen = set[int]()
         async for answer in batches.read_answers(submission.batch_id):
             name, _, digits = answer.custom_id.rpartition("-")
-            number = int(digits) if name == submission.id and digits.isdecimal() else None
+            is_ours = name == submission.id and len(digits) <= _DIGITS_MAX and digits.isdecimal()
+            number = int(digits) if is_ours else None
             if number is None or number in seen:
                 _log.warning(
                     "batch %s of %s has a result twice, or of another batch: %s",
                     submission.batch_id,
                     submission.provider,
-                    answer.custom_id,
+                    answer.custom_id[:_LOGGED_MAX],
                 )
                 continue
             seen.add(number)

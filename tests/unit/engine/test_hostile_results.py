@@ -1,0 +1,38 @@
+"""Results of providers' batches whose ids and bodies are hostile lose no line and no money.
+
+Keeps C83.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from tests.batches import line
+from tests.provider_batches import HALF_NANO_USD, ScriptedBatches, answered, submitted_batch
+from tollgate.providers.ports.provider_batches import BatchedAnswer, BatchedRequest
+
+IDS = {
+    "many digits": "{name}-" + "9" * 5_000,
+    "a number of no line": "{name}-7000",
+    "other digits": "{name}-\u0663",
+    "another batch": "batch-1",
+    "a line break": "{name}-1\n",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("id_", IDS.values(), ids=IDS)
+async def test_c83_an_id_that_was_not_sent_changes_nothing(id_: str) -> None:
+    def forge(request: BatchedRequest) -> Sequence[BatchedAnswer]:
+        [honest] = answered(request)
+        name, _, _ = request.custom_id.rpartition("-")
+        forged = replace(honest, custom_id=id_.format(name=name), body=b'{"choices": []}')
+        return [honest] if name == "x" else [forged, honest]
+
+    works = await submitted_batch(
+        ScriptedBatches(answer=forge, runs_s=90.0), [line(f"n{n}") for n in range(2)]
+    )
+    await works.run(time_s=200_000)
+    batch = await works.check_once(2)
+    assert batch.tally.cost_nano_usd == 2 * HALF_NANO_USD
