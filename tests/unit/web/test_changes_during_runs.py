@@ -5,6 +5,8 @@ Keeps C83, C84.
 
 import asyncio
 from contextlib import suppress
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,7 +16,19 @@ from tests.gateways import House
 from tests.provider_background import COST_NANO_USD, ScriptedRuns, asked, open_running
 from tests.provider_batches import HALF_NANO_USD, ScriptedBatches, submitted_batch
 from tests.stores import TESTER
+from tests.unit.engine.guardrails.homes import CARD, patterns
 from tollgate.core.errors import LedgerError
+
+RULES: dict[str, dict[str, Any]] = {
+    "a guardrail": {"guardrails": "cards"},
+    "a guardrail that is missing": {"guardrails": "missing"},
+    "a limit of sessions": {"session_requests": 1},
+    "a tier that is missing": {"tier": "missing"},
+    "other models": {"models": ("none/*",)},
+    "a ceiling": {"max_cost": Decimal("0.000001")},
+    "a policy": {"prompt_policy": "eu"},
+    "a quota": {"quotas": "requests/hour=1,usd/day=0.001"},
+}
 
 
 async def keep_asking(home: House) -> None:
@@ -23,6 +37,11 @@ async def keep_asking(home: House) -> None:
         with suppress(LedgerError):
             await home.serve("acme/small")
         await home.gateway.clock.sleep(0.5)
+
+
+async def change_key(home: House, key_id: str, changes: dict[str, Any]) -> None:
+    """Change settings of a key."""
+    await home.stores.keys.change("acme", key_id, lambda it: replace(it, **changes), by=TESTER)
 
 
 async def test_c83_a_key_that_is_refused_meanwhile_pays_for_its_lines() -> None:
@@ -75,3 +94,36 @@ async def test_c84_a_response_that_is_deleted_while_it_runs_is_paid() -> None:
     await waiting.run(id_)
     assert waiting.home.held_nano_usd == 0
     assert waiting.home.spent_nano_usd == COST_NANO_USD
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+async def test_c83_a_rule_that_is_added_meanwhile_makes_no_line_free(rule: dict[str, Any]) -> None:
+    body = {
+        "model": "acme/large",
+        "messages": [{"role": "user", "content": CARD}],
+        "provider": {"allow_fallbacks": False},
+    }
+    works = await submitted_batch(
+        ScriptedBatches(runs_s=90.0),
+        [line(f"n{n}", body=body) for n in range(3)],
+        guardrails={"cards": patterns(applies_to={})},
+    )
+    running = asyncio.create_task(works.run(time_s=100_000.0))
+    await works.home.gateway.clock.sleep(70.0)
+    await change_key(works.home, works.home.principal.key_id, rule)
+    await running
+    assert works.home.spent_nano_usd == 3 * HALF_NANO_USD
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+async def test_c84_a_rule_that_is_added_meanwhile_makes_no_response_free(
+    rule: dict[str, Any],
+) -> None:
+    cards = {"cards": patterns(applies_to={})}
+    waiting = await open_running(ScriptedRuns(runs_s=60.0), guardrails=cards)
+    id_ = await asked(waiting, input=CARD)
+    job = await waiting.run(id_, time_s=1.0)
+    assert job.run is not None
+    await change_key(waiting.home, job.key_id, rule)
+    await waiting.run(id_)
+    assert (waiting.home.spent_nano_usd, waiting.home.held_nano_usd) == (COST_NANO_USD, 0)

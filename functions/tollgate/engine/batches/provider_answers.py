@@ -55,6 +55,26 @@ def with_answer(gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer) ->
     )
 
 
+def without_rules(principal: Principal) -> Principal:
+    """Return a principal whose settings refuse nothing.
+
+    Its rules applied when the request was submitted. Those that were added since must not make an
+    answer free that the provider bills.
+    """
+    return replace(
+        principal,
+        tier=None,
+        models=None,
+        levels=(),
+        cost_max_nano_usd=None,
+        session_nano_usd=None,
+        session_requests_max=None,
+        key_quotas=(),
+        key_policy=None,
+        key_guardrails=None,
+    )
+
+
 class HeldPart:
     """The part of a ledger that holds money, for a generation whose submission holds it already."""
 

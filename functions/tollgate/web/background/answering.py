@@ -16,6 +16,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.batches.line_run import LineLedger
+from tollgate.engine.batches.provider_answers import without_rules
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.render import ResponseRenderer
@@ -39,7 +40,9 @@ async def find_payer(keys: KeyDirectory, job: BackgroundResponse, *, has_run: bo
         principal = Principal(
             key_id=job.key_id, workspace_id=job.workspace_id, role="inference", label=""
         )
-    return replace(principal, response_days=job.days) if has_run else principal
+    if not has_run:
+        return principal
+    return replace(without_rules(principal), response_days=job.days)
 
 
 class BackgroundSink:
