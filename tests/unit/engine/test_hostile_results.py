@@ -44,6 +44,7 @@ class Unreadable(ScriptedBatches):
     """A provider whose results never can be read."""
 
     async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
+        await asyncio.sleep(9_000.0)
         for answer in ():
             yield answer
         raise UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "The file is gone.", status=404)
@@ -54,7 +55,7 @@ class Endless(ScriptedBatches):
 
     async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
         _, _, [request, *_] = self.accepted[batch_id]
-        await asyncio.sleep(900.0)
+        await asyncio.sleep(9_000.0)
         while True:
             for answer in answered(request):
                 yield answer
@@ -63,7 +64,7 @@ class Endless(ScriptedBatches):
 @pytest.mark.parametrize("batches", [Unreadable, Endless])
 async def test_c83_results_that_cannot_be_read_are_given_up(batches: type[ScriptedBatches]) -> None:
     two = [line(f"n{n}") for n in range(2)]
-    works = await submitted_batch(batches(runs_s=48 * 3_600.0 - 900), two)
+    works = await submitted_batch(batches(runs_s=90_000.0), two)
     batch = await asyncio.wait_for(works.run(time_s=1e9), timeout=300_000)
     assert batch.is_ended
     assert works.home.held_nano_usd == 0

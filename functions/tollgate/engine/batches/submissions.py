@@ -46,7 +46,8 @@ _POLL_MAX_S: Final = 900.0
 _GIVE_UP_S: Final = 48 * 3_600
 # Python refuses to convert thousands of digits to a number.
 _DIGITS_MAX: Final = 12
-_LOGGED_MAX: Final = 100
+_LOGGED_LENGTH_MAX: Final = 100
+_LOGGED_RESULTS_MAX: Final = 10
 # Number of results twice, or of other batches, after which no more are read.
 _STRANGE_MAX: Final = 1_000
 
@@ -144,13 +145,14 @@ class SubmittedPiece:
             is_ours = name == submission.id and len(digits) <= _DIGITS_MAX and digits.isdecimal()
             number = int(digits) if is_ours else None
             if number is None or number in seen:
-                _log.warning(
-                    "batch %s of %s has a result twice, or of another batch: %s",
-                    submission.batch_id,
-                    submission.provider,
-                    answer.custom_id[:_LOGGED_MAX],
-                )
                 strange += 1
+                if strange <= _LOGGED_RESULTS_MAX:
+                    _log.warning(
+                        "batch %s of %s has a result twice, or of another batch: %s",
+                        submission.batch_id,
+                        submission.provider,
+                        answer.custom_id[:_LOGGED_LENGTH_MAX],
+                    )
                 if strange > _STRANGE_MAX:
                     raise UpstreamError(
                         ErrorCode.PROVIDER_UNAVAILABLE,
