@@ -21,7 +21,7 @@ from tollgate.lambda_runtime.loop import Snapshot, report_init_error, run_loop
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
-from tollgate.stores.ports.batches import BackgroundServices, ShadowServices
+from tollgate.stores.ports.batches import BackgroundServices, ShadowServices, VideoServices
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import (
     FunctionSnapshot,
@@ -33,12 +33,16 @@ from tollgate.wiring.generation import (
 from tollgate.wiring.observation import add_request_hooks, wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
 
-# Imported with the first background response, and the first request on a route with a shadow.
+# Imported with the first background response, the first request on a route with a shadow, and the
+# first video.
 _WIRE_BACKGROUND: Final = DottedName[Callable[..., BackgroundServices | None]](
     "tollgate.wiring.background:wire_queued_background"
 )
 _WIRE_SHADOWS: Final = DottedName[Callable[..., ShadowServices]](
     "tollgate.wiring.shadows:wire_queued_shadows"
+)
+_WIRE_VIDEOS: Final = DottedName[Callable[..., VideoServices | None]](
+    "tollgate.wiring.videos:wire_queued_videos"
 )
 
 
@@ -71,6 +75,7 @@ def wire_function(settings: Settings) -> Function:
             wire_web_limits(settings),
             background=lambda: _WIRE_BACKGROUND()(settings, stores, clock),
             shadows=lambda: _WIRE_SHADOWS()(settings, stores, clock),
+            videos=lambda: _WIRE_VIDEOS()(settings, stores, clock),
             clock=clock,
             journal=observation.journal,
         ),

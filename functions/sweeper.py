@@ -82,6 +82,8 @@ async def _sweep() -> None:
         _log.info("workers of open responses woken", extra={"fields": {"responses": woken}})
         woken = await upkeep.open_shadows.wake()
         _log.info("workers of open shadows woken", extra={"fields": {"shadows": woken}})
+        woken = await upkeep.open_videos.wake()
+        _log.info("workers of open videos woken", extra={"fields": {"videos": woken}})
         # This part is the last, because it may read many records.
         look = await upkeep.canary.run()
         if look is not None:

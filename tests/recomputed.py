@@ -21,6 +21,7 @@ UNITS: Final[Mapping[str, tuple[str, str, int]]] = {
     "audio_seconds": ("audio_second", "audio_hour", 3_600),
     "characters": ("character", "characters", _MILLION),
     "text_units": ("text_unit", "text_units", 1_000),
+    "video_seconds": ("video_second", "video_second", 1),
 }
 # By rate, which is the class's name too: the item of its line, and the tokens that it is part of.
 # Sound comes first: it leaves to pictures what it did not take.

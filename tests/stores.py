@@ -40,6 +40,7 @@ from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.batches.background import BACKGROUND
 from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore
 from tollgate.stores.batches.queue import find_job_holds
+from tollgate.stores.batches.videos import VIDEO_JOBS
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
@@ -257,8 +258,7 @@ def dynamo_stores(
 ) -> DynamoStores:
     """Stores over tables that exist; several sets are several processes.
 
-    Nothing is settled later by a clock that sleepers move: they would move it by minutes.
-    """
+    Nothing is settled later by a clock that sleepers move: they would move it by minutes."""
     ids = ids or IdSource(clock)
     halted = HaltedClock(clock) if isinstance(clock, HandClock) else clock
     settlements = settlements or Settlements(halted, ids)
@@ -314,7 +314,7 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=partial(find_job_holds, jobs(BATCHES), jobs(BACKGROUND)),
+            find_waiting=partial(find_job_holds, *map(jobs, (BATCHES, BACKGROUND, VIDEO_JOBS))),
         ),
     )
 

@@ -8,6 +8,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_DOTTED: Final = "DottedName"
+# Fields of a statement that contain statements, or handlers and cases with statements.
+_BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,10 @@ def _parents(module: str) -> Iterator[str]:
 
 
 def _imported(file: Path, module: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
+    content = file.read_bytes()
+    tree = ast.parse(content, str(file))
+    # Only a dotted name is within an expression, and statements are a tenth of a tree's nodes.
+    for node in ast.walk(tree) if _DOTTED.encode() in content else _statements(tree):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -69,10 +77,19 @@ def _imported(file: Path, module: str) -> Iterator[str]:
             case ast.Call(args=[ast.Constant(value=str(named))], func=function):
                 # Dotted names are `DottedName(…)` or `DottedName[…](…)`.
                 callee = function.value if isinstance(function, ast.Subscript) else function
-                if isinstance(callee, ast.Name) and callee.id == "DottedName":
+                if isinstance(callee, ast.Name) and callee.id == _DOTTED:
                     yield named.partition(":")[0]
             case _:
                 pass
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name in _BLOCKS:
+            waiting += getattr(node, name, ())
 
 
 def _absolute(file: Path, module: str, level: int, source: str | None) -> str:

@@ -51,10 +51,12 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        installed = list(distributions(path=[str(folder)]))
-        self._by_name = {_canonical(each.name): each for each in installed}
-        self._by_module = {
-            module: each for each in installed for module in map(_top_module, each.files or ())
+        # Each access to the name of a distribution parses its metadata.
+        self._by_name = {_canonical(each.name): each for each in distributions(path=[str(folder)])}
+        self._provider_of = {
+            module: name
+            for name, each in self._by_name.items()
+            for module in map(_top_module, each.files or ())
         }
 
     def files_for(self, modules: Iterable[str]) -> frozenset[Path]:
@@ -69,7 +71,7 @@ class Site:
         reached = (each.relative_to(self.folder) for each in partial.files)
         files = {each for each in reached if each.parts[0] not in _PROBED and not _is_unused(each)}
         # Some imports are optional, and their packages may not be installed.
-        optional = [each for each in _foreign(partial.elsewhere) if _top(each) in self._by_module]
+        optional = [each for each in _foreign(partial.elsewhere) if _top(each) in self._provider_of]
         waiting = {self._provider(each) for each in (*foreign, *optional)}
         done: set[str] = set()
         while waiting - done:
@@ -91,7 +93,7 @@ class Site:
             yield from (each.relative_to(self.folder) for each in found if each.is_file())
 
     def _provider(self, module: str) -> str:
-        return _canonical(self._by_module[_top(module)].name)
+        return self._provider_of[_top(module)]
 
     def _required_by(self, distribution: Distribution) -> set[str]:
         """Return the installed requirements of a package; markers exclude other requirements."""

@@ -94,6 +94,7 @@ class Place:
             dynamo.tables,
             dynamo.subjects,
             objects=self.objects,
+            files=self.files,
             clock=dynamo.clock,
         )
         return ErasureRounds(

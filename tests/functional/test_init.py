@@ -95,6 +95,21 @@ def test_its_stages_are_those_of_this_repository_without_a_template(repository: 
         assert theirs[stage] == {each: ours[stage][each] for each in ("deploy", "delete")}
 
 
+def test_c97_an_include_that_the_catalog_lacks_is_refused_before_a_deploy_asks(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    file = repository / "routing.yaml"
+    file.write_text(file.read_text().replace("tollgate:bedrock", "tollgate:bedrok"))
+    before = {path: (repository / path).read_bytes() for path in files(repository)}
+    refused = tollgate("deploy", "--region", "eu-west-1")
+    assert refused.exit_code == 1
+    assert refused.output.startswith("Error: routing.yaml must not be used.\n")
+    assert refused.output.count("error[R") == 1
+    assert "catalog.yaml has no provider bedrok: did you mean tollgate:bedrock?" in refused.output
+    assert {path: (repository / path).read_bytes() for path in files(repository)} == before
+
+
 @pytest.mark.parametrize("options", [(), ("--from-fork", ROOT)])
 def test_c97_a_folder_that_is_not_empty_stays_as_it_is(
     tmp_path: Path, options: tuple[str | Path, ...]

@@ -15,6 +15,9 @@ TEXT: Final = (FOLDER / "action.yml").read_text()
 ACTION: Final[dict[str, Any]] = yaml.load(TEXT, Loader=yaml.BaseLoader)
 STEPS: Final[list[dict[str, Any]]] = ACTION["runs"]["steps"]
 NAMED: Final[Mapping[str, dict[str, Any]]] = {it["name"]: it for it in STEPS if "name" in it}
+# Variables that some step states; a step that does not state one runs without it, as on GitHub.
+_STATED: Final = frozenset(name for step in STEPS for name in step.get("env", ()))
+_VALUES: Final = {"TOLLGATE": str(TOLLGATE), "TEMPLATE": "infra/template.yaml"}
 # Records what it is called with; one pull request is open if the file `open` is there.
 GH: Final = """\
 #!/bin/sh
@@ -24,12 +27,17 @@ case "$1 $2" in "pr list") cat "$HOME/open" 2>/dev/null || true;; esac
 
 
 def run_step(name: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of a step in a folder; the runner's files are next to the folder."""
+    """Run the script of a step in a folder, with the variables that the step states.
+
+    The runner's files are next to the folder.
+    """
     home = folder.parent
     tools = home / "bin"
     tools.mkdir(exist_ok=True)
     (tools / "gh").write_text(GH)
     (tools / "gh").chmod(0o755)
+    stated = {key: _VALUES.get(key, "") for key in NAMED[name].get("env", ())}
+    stated |= {key: it for key, it in variables.items() if key in stated or key not in _STATED}
     path = os.pathsep.join([str(tools), str(TOLLGATE.parent), "/usr/bin", "/bin"])
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", NAMED[name]["run"]],
@@ -43,12 +51,8 @@ def run_step(name: str, folder: Path, **variables: str) -> subprocess.CompletedP
             "GITHUB_ACTION_PATH": str(FOLDER),
             "GITHUB_OUTPUT": str(home / "output"),
             "GITHUB_STEP_SUMMARY": str(home / "summary.md"),
-            "TOLLGATE": str(TOLLGATE),
-            "TEMPLATE": "infra/template.yaml",
-            "TOLLGATE_URL": "",
-            "TOLLGATE_KEY": "",
         }
-        | variables,
+        | stated,
         capture_output=True,
         text=True,
         check=False,

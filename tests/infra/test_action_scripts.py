@@ -3,14 +3,18 @@
 Keeps C97, C100.
 """
 
+import re
+import shutil
 import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.functional.cut_wheels import cut
-from tests.infra.action import git, run_step
+from tests.infra.action import ACTION, FOLDER, STEPS, git, run_step
+from tests.local_server import ROOT
 
 STAND_IN = '#!/bin/sh\nprintf "%s\\n" "$*" >> "$HOME/called.txt"\n'
 
@@ -87,20 +91,62 @@ def test_the_stack_that_the_workflow_names_is_published_to(tmp_path: Path) -> No
     assert (tmp_path / "called.txt").read_text() == "publish --stack tollgate-prod\n"
 
 
+RUNNERS = {
+    "RUNNER_TEMP",
+    "GITHUB_ACTION_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_SHA",
+    "GITHUB_STEP_SUMMARY",
+}
+
+
+def test_each_script_reads_only_what_its_step_or_the_runner_states() -> None:
+    for step in STEPS:
+        for file in re.findall(r"\$GITHUB_ACTION_PATH/(\w+\.sh)", step.get("run", "")):
+            read = set(re.findall(r"\$\{?([A-Z_]+)", (FOLDER / file).read_text()))
+            assert read - RUNNERS <= step["env"].keys(), step["name"]
+
+
+def test_the_generated_workflows_state_inputs_that_the_action_takes(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    words = []
+    for file in (ROOT / "functions/tollgate/cli/repository/files").glob("*.yml"):
+        workflow = yaml.load(file.read_text().replace("@SOURCE@", "a/b"), yaml.BaseLoader)
+        for job in workflow["jobs"].values():
+            given = job["steps"][-1]["with"]
+            assert given.keys() <= ACTION["inputs"].keys()
+            named = job["strategy"]["matrix"]["run"] if "strategy" in job else [given["run"]]
+            words += [(word, given.get("source", "")) for word in named]
+    assert {word for word, _ in words} == {"plan", "publish", "refresh", "upgrade", "canary"}
+    for word, source in words:
+        taken = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE=source)
+        assert (taken.returncode, taken.stdout) == (0, "")
+
+
 @pytest.mark.nightly
 def test_c97_the_pinned_wheels_are_installed_by_their_hashes(tmp_path: Path) -> None:
     work, index = tmp_path / "work", tmp_path / "index"
     work.mkdir()
     cut(index, "1.2.3", {})
-    pins = (
+    pins = "".join(
         f"{wheel.name.split('-')[0].replace('_', '-')}==1.2.3"
         f" --hash=sha256:{sha256(wheel.read_bytes()).hexdigest()}\n"
         for wheel in index.iterdir()
     )
-    (work / "requirements.txt").write_text("".join(pins))
+    (work / "requirements.txt").write_text(pins)
     offline = {"COMMAND": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     installed = run_step("Install", work, PATH=path, **offline)
     assert installed.returncode == 0, installed.stdout + installed.stderr
     assert (tmp_path / "output").read_text() == f"command={tmp_path}/tollgate/bin/tollgate\n"
     assert [*tmp_path.glob("tollgate/lib/python3*/site-packages/tollgate_llm-1.2.3.dist-info")]
+    # A wheel with other bytes than the file states is not installed, in one sentence.
+    (tmp_path / "output").unlink()
+    shutil.rmtree(tmp_path / "tollgate")
+    first = pins.partition("sha256:")[2][0]
+    other = pins.replace(f"sha256:{first}", f"sha256:{'1' if first == '0' else '0'}", 1)
+    (work / "requirements.txt").write_text(other)
+    refused = run_step("Install", work, PATH=path, **offline)
+    (error,) = [line for line in refused.stdout.splitlines() if line.startswith("::error::")]
+    assert (refused.returncode, "a hash in it is not what the index has" in error) == (1, True)
+    assert not (tmp_path / "output").exists()

@@ -10,6 +10,8 @@ import yaml
 
 from tests.infra.action import FOLDER as ACTION_FOLDER
 from tests.infra.test_workflows import FOLDER
+from tests.local_server import ROOT
+from tollgate.cli.catalog.release import read_release
 
 JOBS: dict[str, Any] = yaml.load(
     (FOLDER / "catalog-release.yml").read_text(), Loader=yaml.BaseLoader
@@ -41,6 +43,24 @@ def test_c97_a_day_is_one_release(tmp_path: Path, *, exists: bool) -> None:
     view, change = (tmp_path / "gh.txt").read_text().splitlines()
     assert view == "release view catalog-2026-11-27"
     assert change.startswith(f"release {'upload' if exists else 'create'} catalog-2026-11-27 ")
+
+
+@pytest.mark.nightly
+def test_c97_the_day_of_the_release_is_that_of_its_catalog(tmp_path: Path) -> None:
+    (script,) = (it["run"] for it in JOBS["build"]["steps"] if it.get("name") == "Write")
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=tmp_path,
+        env={
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "functions"),
+        },
+        check=True,
+    )
+    released = read_release(tmp_path / "catalog.yaml")
+    assert (tmp_path / "output").read_text() == f"day={released.day}\n"
 
 
 GH_OF_RELEASES = """\

@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
+from tests.infra.test_package import VERSION
 from tests.local_server import ROOT
 from tollgate import DISTRIBUTION
 
@@ -198,6 +202,76 @@ def test_c97_the_script_of_a_job_with_rights_calls_only_these_tools(
     assert (called.read_text() + output.read_text()).replace(str(tmp_path), "TEMP") == (
         RIGHTFUL[name]
     )
+
+
+def test_the_image_is_built_and_saved_for_the_job_that_pushes_it(tmp_path: Path) -> None:
+    (tmp_path / "docker").write_text(PRINTS)
+    (tmp_path / "docker").chmod(0o755)
+    script = commands(BUILD)[1]
+    ended = subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=tmp_path,
+        env={"CALLED": str(tmp_path / "called"), "PATH": f"{tmp_path}:/usr/bin:/bin"},
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert (tmp_path / "called").read_text() == (
+        "docker build --tag tollgate .\ndocker save --output image.tar tollgate\n"
+    )
+
+
+# The real `make`, whose wheels go into the job's folder.
+MAKE: Final = """\
+#!/bin/sh
+exec /usr/bin/make --no-print-directory -C "$CHECKOUT" -o .venv/run.stamp "$@" dist="$PWD/dist"
+"""
+
+
+@pytest.mark.nightly
+def test_c97_the_wheels_are_built_twice_and_compared_before_and_after_they_are_published(
+    tmp_path: Path,
+) -> None:
+    index, tools = tmp_path / "built", tmp_path / "bin"
+    tools.mkdir()
+    (tools / "make").write_text(MAKE)
+    (tools / "make").chmod(0o755)
+    (tools / "python").symlink_to(sys.executable)
+    for linked in (".venv", "infra"):
+        (tmp_path / linked).symlink_to(ROOT / linked)
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=tmp_path,
+            env={
+                "CHECKOUT": str(ROOT),
+                "PATH": f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin",
+                "PIP_FIND_LINKS": str(index),
+                "PIP_NO_INDEX": "1",
+                "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT}",
+                "TAG": f"v{VERSION}",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    made = run("make wheels")
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "dist").rename(index)
+    for name in ("rebuild", "verify"):
+        (script,) = commands(JOBS[name])
+        compared = run(script)
+        assert compared.returncode == 0, compared.stdout + compared.stderr
+    published = sorted(file.name for file in (tmp_path / "published").iterdir())
+    assert published == sorted(file.name for file in index.iterdir())
+    # A file that was added to the published wheel is named, though the index serves it.
+    shutil.rmtree(tmp_path / "published")
+    with zipfile.ZipFile(index / published[0], "a") as archive:
+        archive.writestr("tollgate_start.pth", "import os")
+    poisoned = run(commands(JOBS["verify"])[0])
+    assert poisoned.returncode == 1
+    assert "tollgate_start.pth would be installed outside the package" in poisoned.stderr
 
 
 def test_the_audit_only_reads_and_runs_each_week() -> None:

@@ -180,8 +180,10 @@ def test_each_script_is_a_step_and_each_step_a_script() -> None:
     assert "/comment.js" in NAMED["Comment"]["env"]["SCRIPT"]
 
 
-def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
-    assert NAMED["Nothing to publish with"]["run"].startswith('echo "::notice::')
+def test_without_a_role_nothing_is_published_and_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    said = run_step("Nothing to publish with", tmp_path / "work")
+    assert (said.returncode, said.stdout[:18]) == (0, "::notice::Nothing ")
     assert NAMED["Nothing to publish with"]["if"].endswith("inputs.publish-role == ''")
     assert NAMED["Publish"]["if"].endswith("inputs.publish-role != ''")
 
@@ -263,9 +265,10 @@ def test_a_file_that_must_not_be_used_fails_the_job_and_has_a_comment_too(
     file = pull_request / "routing.yaml"
     file.write_text(file.read_text().replace("provider: bedrock", "provider: bedrok"))
     git(pull_request, "commit --quiet --all -m broken")
-    checked = run_step("Check the pull request", pull_request)
-    assert checked.returncode == 1
-    assert "::error file=routing.yaml," in checked.stdout
+    for name in ("Check", "Check the pull request"):
+        checked = run_step(name, pull_request)
+        assert checked.returncode == 1
+        assert "::error file=routing.yaml," in checked.stdout
     assert run_step("Plan", pull_request).returncode == 1
     assert "label=routing:invalid" in (pull_request.parent / "routing-plan.md").read_text()
 

@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError, invalid_request
 from tollgate.core.ids import is_id
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
+from tollgate.core.videos import Video
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 
@@ -135,3 +137,50 @@ class MemoryBackgroundParts:
     async def clear(self, job: BackgroundResponse) -> None:
         for place in [place for place in self.parts if place[0] == job.id]:
             del self.parts[place]
+
+
+class MemoryVideoStore(MemoryJobStore[Video]):
+    """Implements `stores.ports.batches.VideoStore`."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
+        oldest_first: bool = False,
+    ) -> Page[Video]:
+        if after is not None and not is_id(after.removeprefix("video_")):
+            raise invalid_request("after: must be the id of a video.", "after")
+        jobs = sorted(self._jobs.items(), key=lambda it: it[1].id, reverse=not oldest_first)
+        found = [
+            video
+            for place, video in jobs
+            if place.workspace_id == workspace_id
+            and reach.has(video.member_id)
+            and not video.is_expired(self._clock.now_s())
+            and (after is None or (video.id > after if oldest_first else video.id < after))
+        ]
+        page = tuple(found[:limit])
+        return Page(found=page, next=page[-1].id if len(found) > limit else None)
+
+
+class MemoryVideoRequests:
+    """Implements `stores.ports.batches.VideoRequests`."""
+
+    def __init__(self) -> None:
+        self.requests: dict[str, bytes] = {}
+
+    async def put(self, video: Video, content: bytes) -> None:
+        self.requests[video.id] = content
+
+    async def get(self, video: Video) -> bytes | None:
+        return self.requests.get(video.id)
+
+    async def delete(self, video: Video) -> None:
+        self.requests.pop(video.id, None)

@@ -17,7 +17,8 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName, import_object
 from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
-from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import FORMATS
 from tollgate.providers.ports.base import (
     BatchCodec,
     Codec,

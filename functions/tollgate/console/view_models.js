@@ -6,7 +6,7 @@ import { count, duration, perMillion } from "./format.js";
 import { column, empty, endpointState, field, numeric, panel, problem, table } from "./parts.js";
 
 const SHOWN_MAX = 60;
-const PIECES = { request: "a request", image: "an image", web_search: "a search", search: "a unit", audio_hour: "an hour", character: "a character", text_unit: "a text unit" };
+const PIECES = { request: "a request", image: "an image", web_search: "a search", search: "a unit", audio_hour: "an hour", character: "a character", text_unit: "a text unit", video_second: "a second" };
 
 /** Return the view; typing filters it without a request. */
 export async function render({ params, signal, go }) {

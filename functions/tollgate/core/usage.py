@@ -45,6 +45,8 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Characters of text that the model turned into speech; not tokens."""
     text_units: int | None = None
     """Units of 1,000 characters of text that a guardrail read; not tokens."""
+    video_seconds: int | None = None
+    """Seconds of generated video; not tokens."""
 
     @property
     def input_tokens(self) -> int:
@@ -113,10 +115,18 @@ class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
     audio_seconds: int = 0
     characters: int = 0
     text_units: int = 0
+    video_seconds: int = 0
 
 
 # Units other than tokens, which have the same names in `Units` and in `Usage`.
-PIECES: Final = ("images", "search_units", "audio_seconds", "characters", "text_units")
+PIECES: Final = (
+    "images",
+    "search_units",
+    "audio_seconds",
+    "characters",
+    "text_units",
+    "video_seconds",
+)
 
 
 def is_count(reported: object) -> bool:

@@ -30,6 +30,7 @@ MODEL_ITEMS: Final = frozenset(
         "audio_second",
         "character",
         "text_unit",
+        "video_second",
         "request",
         "provider_web_search",
         "search",
@@ -95,6 +96,8 @@ class Price(Struct, frozen=True, kw_only=True):
     """Rate per million characters spoken; if it is not set, tokens are billed."""
     text_units: Decimal | None = None
     """Rate per thousand units that a guardrail reads; free if it is not set."""
+    video_second: Decimal | None = None
+    """Rate per second of generated video."""
     web_search: Decimal | None = None
     """Rate per search by the provider; if it is not set, the bill has a line with a cost of 0."""
 
@@ -135,6 +138,8 @@ class Price(Struct, frozen=True, kw_only=True):
             rates["characters"] = ("character", self.characters)
         if self.text_units:
             rates["text_units"] = ("text_unit", self.text_units * _THOUSANDS_PER_RATE)
+        if self.video_second:
+            rates["video_seconds"] = ("video_second", self.video_second * _PIECES_PER_RATE)
         return rates
 
 

@@ -57,6 +57,8 @@ class PriceSection(Strict):
     """Price per thousand units of 1,000 characters that a guardrail reads; the sum over its
     policies.
     """
+    video_second: Dollars | None = None
+    """Price per second of generated video. Overrides may depend on the size."""
     web_search: Dollars | None = None
     """Price per web search that the provider runs itself."""
     search: Dollars | None = None
@@ -101,9 +103,9 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     it begins.
     """
     image_size: ImageSize | None = None
-    """Size that an image request must ask for, such as 1024x1024."""
+    """Size that a request for an image or a video must ask for, such as 1024x1024."""
     image_over: ImageSize | None = None
-    """The override applies only to images that are wider or higher than this."""
+    """The override applies only to images and videos that are wider or higher than this."""
     image_quality: Slug | None = None
     """Quality that an image request must ask for."""
 
@@ -139,6 +141,7 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     audio_hour: Dollars | None = None
     characters: Dollars | None = None
     text_units: Dollars | None = None
+    video_second: Dollars | None = None
     web_search: Dollars | None = None
     search: Dollars | None = None
 

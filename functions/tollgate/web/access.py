@@ -13,7 +13,7 @@ from tollgate.core.networks import is_within, parse_networks
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.principal import PLAYGROUND, KeyRole, MemberRole, Principal, Role
 from tollgate.core.records.audit import Actor, unauthenticated
-from tollgate.ingress.formats import MESSAGES, RESPONSES
+from tollgate.ingress.formats import MESSAGES, RESPONSES, VIDEOS
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.http.paths import OPENAPI, SCIM, STREAMING_PATHS
@@ -148,6 +148,10 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("DELETE", f"{MESSAGE_BATCHES}/{{batch_id}}"): _CONTENT,
     ("GET", f"{MESSAGE_BATCHES}/{{batch_id}}/results"): _CONTENT,
     ("POST", f"{MESSAGE_BATCHES}/{{batch_id}}/cancel"): _CONTENT,
+    ("GET", VIDEOS.path): _CONTENT,
+    ("GET", f"{VIDEOS.path}/{{video_id}}"): _CONTENT,
+    ("GET", f"{VIDEOS.path}/{{video_id}}/content"): _CONTENT,
+    ("DELETE", f"{VIDEOS.path}/{{video_id}}"): _CONTENT,
     # Management keys may create keys that spend, so they may open a playground as well.
     ("POST", "/v1/playground"): Access(roles=_SPENDER.roles | {"management"}, notes_use=False),
     ("DELETE", "/v1/playground"): Access(roles=frozenset({PLAYGROUND}), notes_use=False),

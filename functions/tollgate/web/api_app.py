@@ -15,7 +15,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, MethodNotAllowed, RequestError, invalid_request
 from tollgate.ingress.base import ErrorReply
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import ANTHROPIC_VERSION, MESSAGES
+from tollgate.ingress.formats import ANTHROPIC_VERSION, MESSAGES, VIDEOS
 from tollgate.ingress.validation import field_error
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.error_boundary import ErrorBoundary
@@ -127,7 +127,7 @@ def _render_errors(app: FastAPI) -> None:
                 refusal: GatewayError = no_route(method, path)
             case 404 | 405 if method == "POST" and request.scope["path"] in STREAMING_PATHS:
                 refusal = wrong_function(path)
-            case 404 | 405 if request.scope["path"] in STREAMING_PATHS:
+            case 404 | 405 if request.scope["path"] in STREAMING_PATHS - {VIDEOS.path}:
                 # API Gateway sends POST to the streaming function, and other methods to this one.
                 refusal = refuse_method(request.scope)
             case 404 | 405:
@@ -146,8 +146,10 @@ def _is_of_anthropic(request: Request) -> bool:
 
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
-    """Return the methods that a path accepts, including those that middleware handles."""
-    served = {"OPTIONS"}
+    """Return the methods that a path accepts, including those that middleware or the streaming
+    function handles.
+    """
+    served = {"OPTIONS", *(["POST"] if request.scope["path"] in STREAMING_PATHS else [])}
     for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in app.routes):

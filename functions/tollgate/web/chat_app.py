@@ -18,6 +18,7 @@ from tollgate.core.idempotency import Claim
 from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PlatformIds
 from tollgate.core.work.base import Work
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.engine.admission import budget_left_percent
 from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.gateway import Call, Gateway
@@ -34,10 +35,11 @@ from tollgate.engine.replies.sink import (
 )
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import ParsedCall, ParsedWork, Routed
-from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import FORMATS, RESPONSES
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
-from tollgate.stores.ports.batches import BackgroundServices, ShadowServices
+from tollgate.stores.ports.batches import BackgroundServices, ShadowServices, VideoServices
 from tollgate.web.generation.endpoints import ByPath, LazyCounting
 from tollgate.web.generation.entrance import (
     Entered,
@@ -76,6 +78,10 @@ BackgroundSource = Callable[[], BackgroundServices | None]
 _START_BACKGROUND: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
     "tollgate.web.background.starting:start_background"
 )
+VideoSource = Callable[[], VideoServices | None]
+_START_VIDEO: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
+    "tollgate.web.videos.starting:start_video"
+)
 
 
 def chat_app(
@@ -89,13 +95,15 @@ def chat_app(
     seals: SealKeys | None = None,
     background: BackgroundSource | None = None,
     shadows: ShadowSource | None = None,
+    videos: VideoSource | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it, the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
     may refer to. `seals` has the keys that seal compacted conversations. `background` returns the
-    stores of responses that workers answer, and `shadows` that of shadow runs; both may be None.
+    stores of responses that workers answer, `shadows` that of shadow runs, and `videos` those of
+    videos; each may be None.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -114,6 +122,7 @@ def chat_app(
             contents=contents,
             background=background if format_ is RESPONSES else None,
             shadows=shadows,
+            videos=videos,
         )
         if format_.alias is not None:
             endpoints[format_.alias.path] = endpoints[format_.path]
@@ -138,6 +147,8 @@ class _Admitted(Struct, frozen=True, kw_only=True):
     call: Call
     claim: Claim | None
     body: bytes
+    sent: bytes
+    """The body as it was sent, while `body` describes a form as JSON."""
     headers: Mapping[str, str]
 
 
@@ -153,8 +164,10 @@ class MeteredEndpoint(FormatEndpoint):
         contents: ContentLog | None,
         background: BackgroundSource | None = None,
         shadows: ShadowSource | None = None,
+        videos: VideoSource | None = None,
     ) -> None:
         super().__init__(format_, entrance)
+        self._videos = videos
         self._background = background
         self._shadows = shadows
         self._answers = answers
@@ -207,7 +220,12 @@ class MeteredEndpoint(FormatEndpoint):
             named = replace(call.parsed, episode_id=self._services.ids.new_uuid7())
             call = replace(call, parsed=named)
         return _Admitted(
-            gateway=gateway, call=call, claim=claim, body=body, headers=entered.headers
+            gateway=gateway,
+            call=call,
+            claim=claim,
+            body=body,
+            sent=entered.body,
+            headers=entered.headers,
         )
 
     async def read_call(
@@ -254,7 +272,12 @@ class MeteredEndpoint(FormatEndpoint):
     async def _answer(self, admitted: _Admitted, reply: AsgiReply) -> None:
         call, gateway = admitted.call, admitted.gateway
         if isinstance(call.parsed, ParsedCall) and call.parsed.background:
-            await self._start_background(admitted, reply)
+            services = None if self._background is None else self._background()
+            await self._start(_START_BACKGROUND, services, admitted, reply, field="background")
+            return
+        if WORK_KINDS[call.parsed.request.kind].is_job:
+            stores = None if self._videos is None else self._videos()
+            await self._start(_START_VIDEO, stores, admitted, reply, field="model")
             return
         sink = self._sink(reply, admitted)
         if admitted.claim is None:
@@ -274,20 +297,22 @@ class MeteredEndpoint(FormatEndpoint):
             ingress=self._ingress,
         )
 
-    async def _start_background(self, admitted: _Admitted, reply: AsgiReply) -> None:
-        services = None if self._background is None else self._background()
+    async def _start(
+        self,
+        start: DottedName[Callable[..., Coroutine[Any, Any, None]]],
+        services: BackgroundServices | VideoServices | None,
+        admitted: _Admitted,
+        reply: AsgiReply,
+        *,
+        field: str,
+    ) -> None:
+        """Store a request for a worker; `field` asks for that."""
         if services is None:
-            raise invalid_request("background: this deployment has no bucket.", "background")
+            raise invalid_request(f"{field}: this deployment has no bucket.", field)
         if admitted.claim is not None:
-            raise invalid_request("Idempotency-Key: not for background responses.")
-        await _START_BACKGROUND()(
-            services,
-            admitted.gateway,
-            admitted.call,
-            headers=admitted.headers,
-            body=admitted.body,
-            reply=reply,
-        )
+            raise invalid_request("Idempotency-Key: not for requests that a worker answers.")
+        gateway, call, headers = admitted.gateway, admitted.call, admitted.headers
+        await start()(services, gateway, call, headers=headers, body=admitted.sent, reply=reply)
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway, around = admitted.call, admitted.gateway, self._storing(admitted)

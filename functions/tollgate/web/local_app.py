@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tollgate.core.errors import GatewayError
 from tollgate.core.files.stored import LOCAL_UPLOADS
 from tollgate.core.ids import IdSource
+from tollgate.ingress.formats import VIDEOS
 from tollgate.stores.ports.administration import SignedContents
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.error_boundary import error_response
@@ -26,6 +27,7 @@ from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 # per MB.
 _COMPRESSED_FROM_BYTES: Final = 2_000
 _COMPRESS_LEVEL: Final = 1
+_READ_BY_API: Final = frozenset({("GET", VIDEOS.path), ("HEAD", VIDEOS.path)})
 _INCOMPRESSIBLE: Final = ("application/octet-stream", "application/pdf")
 
 
@@ -60,7 +62,7 @@ class LocalApp:
 
     def _app_of(self, scope: Scope) -> ASGIApp:
         path = canonical_path(scope["path"]) if scope["type"] == "http" else None
-        if path in STREAMING_PATHS:
+        if path in STREAMING_PATHS and (scope["method"], path) not in _READ_BY_API:
             return self._chat
         return self._login if self._login is not None and path in LOGIN_PATHS else self._api
 

@@ -10,15 +10,8 @@ from pydantic.json_schema import models_json_schema
 
 from tollgate.core.files.media_types import FORM
 from tollgate.core.json_value import JsonValue
-from tollgate.ingress.formats import (
-    ANTHROPIC_VERSION,
-    CHAT_COMPLETIONS,
-    FORMATS,
-    MESSAGES,
-    FormatModels,
-    IngressFormat,
-    TokenCounting,
-)
+from tollgate.ingress.format_rows import FormatModels, IngressFormat, TokenCounting
+from tollgate.ingress.formats import ANTHROPIC_VERSION, CHAT_COMPLETIONS, FORMATS, MESSAGES
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 from tollgate.web.http.paths import SCIM, SCIM_JSON
@@ -65,7 +58,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     for each in FORMATS:
         models, error = each.models, each.models.error()
         requests.append(_reference(models.request()))
-        document["paths"][each.path] = {"post": _describe(each, models)}
+        document["paths"].setdefault(each.path, {})["post"] = _describe(each, models)
         errors[each.path] = error
         examples[each.path] = each.example
         if alias := each.alias:

@@ -39,7 +39,7 @@ from tollgate.stores.ports.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.ports.base import CooldownStore
-from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore
+from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore, VideoServices
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, PlaygroundStore, SessionStore, TeamStore
 from tollgate.stores.ports.subjects import SubjectStore
@@ -88,6 +88,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """The queue that wakes workers; None if the workers of this host look for batches."""
     background: BackgroundServices | None = None
     """Background responses; None in a deployment that stores no responses."""
+    videos: VideoServices | None = None
+    """Videos; None in a deployment that has neither a bucket nor a folder."""
     named_files: FileReader | None
     """Reader of the uploaded files that requests refer to."""
     answers: AnswerStore | None

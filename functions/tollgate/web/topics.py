@@ -115,6 +115,7 @@ TOPICS: Final = (
         frozenset({"messages"}),
         has_large_bodies=True,
     ),
+    Topic((DottedName("tollgate.web.videos.video_routes:video_routes"),), frozenset({"videos"})),
 )
 
 

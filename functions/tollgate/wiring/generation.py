@@ -45,7 +45,7 @@ from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import SecretStore
-from tollgate.stores.ports.batches import BackgroundServices, ShadowServices
+from tollgate.stores.ports.batches import BackgroundServices, ShadowServices, VideoServices
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
@@ -376,13 +376,12 @@ def wire_chat_app(
     *,
     background: Callable[[], BackgroundServices | None],
     shadows: Callable[[], ShadowServices | None],
+    videos: Callable[[], VideoServices | None],
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
-    """Return the app with the metered routes.
-
-    `background` is called by the first request for a background response, and `shadows` by the
-    first request on a route with a shadow.
+    """Return the app with the metered routes; the first request that needs them makes the stores of
+    `background` responses, `shadows` and `videos`.
     """
     front = wire_request_services(stores, clock=clock, journal=journal)
     # Most requests use this format, so the start imports its modules.
@@ -397,4 +396,5 @@ def wire_chat_app(
         seals=stores.seal_keys,
         background=cache(background),
         shadows=cache(shadows),
+        videos=cache(videos),
     )

@@ -1,4 +1,4 @@
-"""Wires the work on jobs in a server: batches, background responses and shadow runs."""
+"""Wires the work on jobs in a server: batches, background responses, shadow runs and videos."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch
 from tollgate.core.clock import Clock
 from tollgate.core.shadows import ShadowRun
+from tollgate.core.videos import Video
 from tollgate.engine.batches.polling import BatchPolling
 from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings
@@ -17,6 +18,7 @@ from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.files import Files
 from tollgate.wiring.shadow_workers import wire_shadow_polling
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.video_workers import wire_video_polling
 
 
 class JobPollings(Struct, frozen=True, kw_only=True):
@@ -25,11 +27,12 @@ class JobPollings(Struct, frozen=True, kw_only=True):
     batches: BatchPolling[Batch] | None = None
     responses: BatchPolling[BackgroundResponse] | None = None
     shadows: BatchPolling[ShadowRun] | None = None
+    videos: BatchPolling[Video] | None = None
 
     @property
     def each(self) -> tuple[BatchPolling[Any] | None, ...]:
         """The pollers of all kinds of jobs."""
-        return self.batches, self.responses, self.shadows
+        return self.batches, self.responses, self.shadows, self.videos
 
 
 def wire_job_pollings(
@@ -46,4 +49,5 @@ def wire_job_pollings(
         batches=wire_polling(settings, stores, files, gateways, clock=clock),
         responses=wire_background_polling(settings, stores, gateways, clock=clock, journal=journal),
         shadows=wire_shadow_polling(settings, stores, gateways, clock=clock, journal=journal),
+        videos=wire_video_polling(settings, stores, files, gateways, clock=clock, journal=journal),
     )

@@ -16,7 +16,13 @@ from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace
 from tollgate.providers.ports.background import ProviderBackground
-from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
+from tollgate.providers.ports.base import (
+    SIGNED_SERVICES,
+    JobCalls,
+    Provider,
+    ProviderRow,
+    Transport,
+)
 from tollgate.providers.ports.formats import (
     AWS_TRANSPORTS,
     BEDROCK_TRANSPORTS,
@@ -70,6 +76,11 @@ _BATCHES: Final[
     "xai": DottedName("tollgate.providers.transports.batches.xai:make_xai_batches"),
     "bedrock": DottedName("tollgate.providers.transports.batches.bedrock:make_bedrock_batches"),
 }
+# Imported with the first job.
+_JOB_CALLS: Final[Mapping[str, DottedName[Callable[[ProviderRow, ProviderServices], JobCalls]]]] = {
+    "http_sse": DottedName("tollgate.providers.transports.job_calls:make_job_calls"),
+    "simulator": DottedName("tollgate.providers.simulator.simulated_jobs:make_simulated_jobs"),
+}
 # Imported with the first background response that a provider runs.
 _BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
     "tollgate.providers.transports.background:make_background"
@@ -120,6 +131,8 @@ class Registry:
                 wire_format.stream_codecs,
                 self._batches(row),
                 partial(self._make_background, row) if row.background else None,
+                wire_format.job_codecs,
+                partial(self._make_job_calls, row) if row.transport in _JOB_CALLS else None,
             )
         return provider
 
@@ -139,6 +152,9 @@ class Registry:
 
     def _make_batches(self, row: ProviderRow, form: BatchForm) -> ProviderBatches:
         return _BATCHES[form]()(row, self._services)
+
+    def _make_job_calls(self, row: ProviderRow) -> JobCalls:
+        return _JOB_CALLS[row.transport]()(row, self._services)
 
     def _make_background(self, row: ProviderRow) -> ProviderBackground:
         return _BACKGROUND()(row, self._services)

@@ -17,6 +17,7 @@ from tollgate.wiring.background import wire_background
 from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.videos import wire_videos
 
 
 def wire_services(
@@ -61,6 +62,7 @@ def wire_services(
         batches=None if files is None else wire_batch_store(stores, clock),
         batch_queue=batch_queue,
         background=wire_background(stores, None, clock),
+        videos=wire_videos(stores, None, clock),
         named_files=stores.named_files,
         answers=stores.answers,
         answer_cache=administration.answer_cache,

@@ -39,7 +39,14 @@ def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRo
     objects = stores.objects
     jobs = None
     if objects is not None:
-        jobs = JobErasure(client, tables, store, objects=objects, clock=clock)
+        jobs = JobErasure(
+            client,
+            tables,
+            store,
+            objects=objects,
+            files=None if files is None else files.store,
+            clock=clock,
+        )
     return SubjectRounds(
         client=client,
         table=tables.core,

@@ -12,6 +12,7 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.core.shadows import ShadowRun
+from tollgate.core.videos import Video
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
@@ -37,6 +38,7 @@ from tollgate.wiring.background import wire_background_queue, wire_background_st
 from tollgate.wiring.batch_stores import wire_batch_queue, wire_batch_store
 from tollgate.wiring.shadows import wire_shadow_store
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.videos import wire_video_store
 from tollgate.wiring.webhook_secrets import wire_sealer
 
 
@@ -50,6 +52,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     open_batches: OpenJobs[Batch]
     open_background: OpenJobs[BackgroundResponse]
     open_shadows: OpenJobs[ShadowRun]
+    open_videos: OpenJobs[Video]
     audit: Audit
     webhooks: WebhookRounds
     canary: CanaryWatch
@@ -61,6 +64,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
         await self.open_batches.aclose()
         await self.open_background.aclose()
         await self.open_shadows.aclose()
+        await self.open_videos.aclose()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -73,7 +77,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     sealer = wire_sealer(settings, stores.kms, ids)
     sender = EventSender(clock, Egress(), sealer)
     endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
-    batches = wire_batch_store(stores, clock)
+    batches, videos = wire_batch_store(stores, clock), wire_video_store(stores, clock)
     responses = wire_background_store(stores, clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
@@ -84,7 +88,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             keys=stores.key_states,
             generations=stores.generations,
             clock=clock,
-            find_waiting=partial(find_job_holds, batches, responses),
+            find_waiting=partial(find_job_holds, batches, responses, videos),
         ),
         maintenance=WorkspaceMaintenance(
             client,
@@ -105,6 +109,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         open_shadows=OpenJobs(
             wire_shadow_store(stores, clock), wire_background_queue(settings, clock)
         ),
+        open_videos=OpenJobs(videos, wire_background_queue(settings, clock)),
         audit=Audit(
             client,
             tables,

@@ -26,6 +26,7 @@ from tollgate.wiring.services import wire_services
 from tollgate.wiring.shadows import wire_shadows
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.videos import wire_videos
 
 _LIMITS_ALONE: Final = "limits alone, since this platform permits no confinement (docs/security.md)"
 
@@ -87,6 +88,7 @@ def wire_whole_app(
         limits,
         background=lambda: wire_background(stores, jobs.responses, clock),
         shadows=lambda: wire_shadows(stores, jobs.shadows, clock),
+        videos=lambda: wire_videos(stores, jobs.videos, clock),
         clock=clock,
         journal=journal,
     )

@@ -15,13 +15,8 @@ from tests.unit.engine.same_conversations import (
     Json,
 )
 from tests.upstream.speakers import Call
-from tollgate.ingress.formats import (
-    CHAT_COMPLETIONS,
-    COMPLETIONS,
-    MESSAGES,
-    RESPONSES,
-    IngressFormat,
-)
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
 

@@ -33,6 +33,7 @@ def priced(**rates: str) -> Price:
         ({"image": "0.04"}, {"images": 3}, "image", 120_000_000),
         ({"search": "0.002"}, {"search_units": 2}, "search", 4_000_000),
         ({"text_units": "0.40"}, {"text_units": 3}, "text_unit", 1_200_000),
+        ({"video_second": "0.10"}, {"video_seconds": 8}, "video_second", 800_000_000),
     ],
 )
 def test_c81_a_piece_is_a_line_of_its_own(
@@ -115,7 +116,9 @@ rates = st.none() | st.decimals(min_value=0, max_value=1000, places=9)
 @given(
     units=st.fixed_dictionaries(dict.fromkeys(PIECES, counts)),
     own_rates=st.fixed_dictionaries(
-        dict.fromkeys(("image", "search", "audio_hour", "characters", "text_units"), rates)
+        dict.fromkeys(
+            ("image", "search", "audio_hour", "characters", "text_units", "video_second"), rates
+        )
     ),
 )
 def test_c62_c81_no_bill_of_pieces_exceeds_what_is_held(
@@ -127,12 +130,13 @@ def test_c62_c81_no_bill_of_pieces_exceeds_what_is_held(
 
 
 def test_c62_c81_every_line_may_be_rounded_up_within_the_bound() -> None:
-    # Each of the fifteen lines is half a nano-dollar.
+    # Each of the sixteen lines is half a nano-dollar.
     half = Decimal("0.0005")
     rates = dict.fromkeys(Price.__struct_fields__, half) | {
         "image": half / 1_000_000,
         "search": half / 1_000_000,
         "text_units": half / 1_000,
+        "video_second": half / 1_000_000,
         "audio_hour": half * Decimal("0.0036"),
         "request": None,
         "web_search": None,
@@ -151,7 +155,7 @@ def test_c62_c81_every_line_may_be_rounded_up_within_the_bound() -> None:
         **dict.fromkeys(PIECES, 1),
     )
     lines = bill(usage, Price(**rates))
-    assert [line.cost_nano_usd for line in lines] == [1] * 15
+    assert [line.cost_nano_usd for line in lines] == [1] * 16
     units = Units(**dict.fromkeys(PIECES, 1))
     most = cost_max_nano_usd(usage.input_tokens, 3, Price(**rates), units)
     assert total_nano_usd(lines) <= most

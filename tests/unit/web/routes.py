@@ -13,6 +13,7 @@ RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
 UPLOAD_ID = "upload_x"
 BATCH_ID = "batch_x"
+VIDEO_ID = "video_x"
 SESSION_ID = "session-x"
 TEAM_ID = "team-x"
 MEMBER_ID = "member-x"
@@ -60,6 +61,10 @@ BATCH_ROUTES = [
     ("GET", "/v1/batches", None),
     ("GET", f"/v1/batches/{BATCH_ID}", None),
     ("POST", f"/v1/batches/{BATCH_ID}/cancel", None),
+    ("GET", "/v1/videos", None),
+    ("GET", f"/v1/videos/{VIDEO_ID}", None),
+    ("GET", f"/v1/videos/{VIDEO_ID}/content", None),
+    ("DELETE", f"/v1/videos/{VIDEO_ID}", None),
     ("GET", "/v1/messages/batches", None),
     ("GET", f"/v1/messages/batches/{BATCH_ID}", None),
     ("GET", f"/v1/messages/batches/{BATCH_ID}/results", None),

@@ -11,7 +11,8 @@ from tests.asgi import request
 from tests.unit.web.routes import HOLD_ID, ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
-from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import FORMATS
 from tollgate.web.api_app import api_app
 
 
@@ -48,6 +49,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/file-x": "/{file_id}",
         "/upload_x": "/{upload_id}",
         "/batch_x": "/{batch_id}",
+        "/video_x": "/{video_id}",
         "/team-x": "/{team_id}",
         "/member-x": "/{member_id}",
         "/session-x": "/{session_id}",
@@ -76,6 +78,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/decisions"),
         ("POST", "/v1/images/generations"),
         ("POST", "/v1/images/edits"),
+        ("POST", "/v1/videos"),
         ("POST", "/v1/audio/speech"),
         ("POST", "/v1/audio/transcriptions"),
         ("POST", "/v1/audio/translations"),

@@ -17,6 +17,7 @@ from tests.provider_background import COST_NANO_USD, ScriptedRuns, asked, open_r
 from tests.provider_batches import HALF_NANO_USD, ScriptedBatches, submitted_batch
 from tests.stores import TESTER
 from tests.unit.engine.guardrails.homes import CARD, patterns
+from tests.videos import EIGHT_SECONDS_NANO_USD, open_studio
 from tollgate.core.errors import LedgerError
 
 RULES: dict[str, dict[str, Any]] = {
@@ -127,3 +128,27 @@ async def test_c84_a_rule_that_is_added_meanwhile_makes_no_response_free(
     await change_key(waiting.home, job.key_id, rule)
     await waiting.run(id_)
     assert (waiting.home.spent_nano_usd, waiting.home.held_nano_usd) == (COST_NANO_USD, 0)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+async def test_c84_a_rule_that_is_added_meanwhile_makes_no_video_free(rule: dict[str, Any]) -> None:
+    filming = await open_studio()
+    reply = await filming.ask()
+    [place] = filming.woken
+    await filming.worker().work(place, filming.deadline)
+    assert filming.near.submitted
+    video = await filming.video(reply.json["id"])
+    await change_key(filming.home, video.key_id, rule)
+    await filming.run(video.id)
+    assert filming.home.spent_nano_usd == EIGHT_SECONDS_NANO_USD
+
+
+async def test_c84_a_key_that_is_deleted_meanwhile_pays_for_its_video() -> None:
+    filming = await open_studio()
+    reply = await filming.ask()
+    [place] = filming.woken
+    await filming.worker().work(place, filming.deadline)
+    video = await filming.video(reply.json["id"])
+    await filming.home.stores.keys.delete("acme", video.key_id, by=TESTER)
+    await filming.run(video.id)
+    assert filming.home.spent_nano_usd == EIGHT_SECONDS_NANO_USD

@@ -11,7 +11,8 @@ from pydantic_core import to_json
 
 from tests.unit.web.test_api_app import api
 from tollgate.ingress.base import NO_HEADERS
-from tollgate.ingress.formats import COMPACT, FORMATS, IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import COMPACT, FORMATS
 from tollgate.web.request_examples import REQUEST_EXAMPLES
 
 

@@ -73,8 +73,10 @@ def test_c1_a_path_has_one_canonical_spelling(path: str, canonical: str) -> None
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        ({"type": "http", "path": "/api/v1/chat/completions/"}, "chat"),
-        ({"type": "http", "path": "/api/v1//chat/completions"}, "chat"),
+        ({"type": "http", "method": "POST", "path": "/api/v1/chat/completions/"}, "chat"),
+        ({"type": "http", "method": "POST", "path": "/api/v1//chat/completions"}, "chat"),
+        ({"type": "http", "method": "POST", "path": "/api/v1/videos"}, "chat"),
+        ({"type": "http", "method": "GET", "path": "/api/v1/videos", "headers": []}, "api"),
         ({"type": "http", "path": "/v1/chat", "headers": []}, "api"),
         ({"type": "http", "path": "/api/v1/session"}, "login"),
         ({"type": "lifespan"}, "api"),

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cells import cells
 from tests.unit.web.test_api_app import api
+from tollgate.ingress.formats import VIDEOS
 from tollgate.web.http.paths import STREAMING_PATHS, no_route
 
 
@@ -62,7 +63,7 @@ async def test_c41_a_metered_post_that_came_astray_says_how_it_is_written() -> N
 
 
 @cells("method", ["GET", "DELETE", "HEAD", "OPTIONS", "PUT"])
-@cells("path", sorted(STREAMING_PATHS))
+@cells("path", sorted(STREAMING_PATHS - {VIDEOS.path}))
 async def test_c41_another_method_of_a_streaming_path_is_told_its_methods(
     method: str, path: str
 ) -> None:
@@ -70,6 +71,12 @@ async def test_c41_another_method_of_a_streaming_path_is_told_its_methods(
     reply = await served(method, path, key=served.management)
     assert reply.status == (204 if method == "OPTIONS" else 405), reply.body
     assert reply.headers["allow"] == "OPTIONS, POST"
+
+
+async def test_c41_a_path_of_both_functions_is_told_the_methods_of_both() -> None:
+    served = await api()
+    reply = await served("DELETE", VIDEOS.path, key=served.management)
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")
 
 
 async def test_c41_a_count_that_came_astray_says_how_it_is_written() -> None:

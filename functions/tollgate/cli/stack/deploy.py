@@ -28,6 +28,7 @@ from tollgate.cli.stack.stages import (
 from tollgate.cli.stack.stored_items import check_stored_items
 from tollgate.core.errors import NewerItems
 from tollgate.routing.file.permissions import routed_secret_names, secret_names
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import environment_variable
 
 _REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles in routing.yaml
@@ -49,10 +50,11 @@ _REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles in ro
 )
 def deploy(stage: str, region: str, email: str, *, builds: bool, config: Path) -> None:
     """Build and deploy STAGE of samconfig.toml, publish routing.yaml, and print the next steps."""
+    routing = compile_valid(ROUTING).routing
     _prepare(config, stage, region, email)
     if builds:
         build_functions(Path.cwd())
-    _apply(config, stage, region)
+    _apply(config, stage, region, routing)
 
 
 def _prepare(config: Path, stage: str, region: str, email: str) -> None:
@@ -80,7 +82,7 @@ def _prepare(config: Path, stage: str, region: str, email: str) -> None:
     click.echo(f"Deploying stack {chosen.stack} to {found} as {caller}")
 
 
-def _apply(config: Path, stage: str, region: str) -> None:
+def _apply(config: Path, stage: str, region: str, routing: Routing) -> None:
     """Show the change set, deploy the build, publish routing.yaml, and print the next steps."""
     try:
         chosen = read_stage(config.read_text(), stage)
@@ -117,7 +119,6 @@ def _apply(config: Path, stage: str, region: str) -> None:
     # Otherwise, a catalog published earlier would override the deployed catalog.
     tollgate = environment_variable("TOLLGATE") or str(Path(sys.executable).with_name("tollgate"))
     run_tool([tollgate, "publish", "--stack", chosen.stack, "--region", found], Path.cwd())
-    routing = compile_valid(ROUTING).routing
     missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
     first = routed_secret_names(routing)
     try:

@@ -100,5 +100,6 @@ def plan_catalog(
             written.write_text(text, encoding="utf-8")
         head = read_file(Path(folder) / file.name, f"catalog of {release.version}", today)
     if head.routing is None:
-        return f"Only {release.version} itself reads its catalog."
+        # The catalog may lack an included provider, or have keys that only its own version reads.
+        return f"This version cannot use that catalog: {head.errors[0].message}"
     return as_text(review_revisions(base, head, requests, today))

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, RequestError
 
-# The purposes of uploaded files. The gateway itself writes files of the purpose `batch_output`.
+# The purposes of uploaded files. The gateway itself writes those of the purposes in `FilePurpose`.
 UploadPurpose = Literal["assistants", "batch", "user_data", "vision"]
-FilePurpose = Literal[UploadPurpose, "batch_output"]
+FilePurpose = Literal[UploadPurpose, "batch_output", "video_output"]
 
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"

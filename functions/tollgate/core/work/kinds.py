@@ -8,7 +8,15 @@ from msgspec import Struct
 # A generation is of kind `chat`, whatever its client format; the other kinds are subclasses of
 # `InputWork`.
 WorkKind = Literal[
-    "chat", "embedding", "rerank", "moderation", "decision", "image", "speech", "transcription"
+    "chat",
+    "embedding",
+    "rerank",
+    "moderation",
+    "decision",
+    "image",
+    "speech",
+    "transcription",
+    "video",
 ]
 
 # The price keys that every kind may have: two rates, their source, and the date of the last check.
@@ -32,6 +40,8 @@ class KindOfWork(Struct, frozen=True, kw_only=True):
     """The price keys that the kind may have; empty for chat, which may have all of them."""
     rates_of_results: tuple[str, ...] = ()
     """Rates for the output. A price sets at least one of them; for free output, the rate is 0."""
+    is_job: bool = False
+    """True if a worker does the work later, so that no guardrail of the gateway can judge it."""
     is_judged_by_guardrail: bool = False
     """True if on Bedrock, a guardrail rather than a model does this kind of work."""
 
@@ -95,5 +105,15 @@ WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
         parameters=frozenset({"language", "prompt", "response_format", "temperature"}),
         rates=_COMMON | {"output", "audio_input", "audio_hour"},
         rates_of_results=("audio_hour", "audio_input", "output"),
+    ),
+    "video": KindOfWork(
+        route="/videos",
+        field_of_input="prompt",
+        field_of_media="input_reference",
+        makes="video",
+        parameters=frozenset({"seconds", "size"}),
+        rates=_COMMON | {"video_second"},
+        rates_of_results=("video_second",),
+        is_job=True,
     ),
 }

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import MsgspecError, Raw, Struct, field, json
 
 from tollgate.core.batches import LINE_BYTES_MAX, LineFault
+from tollgate.ingress.format_rows import IngressFormat
 from tollgate.ingress.formats import (
     CHAT_COMPLETIONS,
     COMPLETIONS,
@@ -13,7 +14,6 @@ from tollgate.ingress.formats import (
     MESSAGES,
     MODERATIONS,
     RESPONSES,
-    IngressFormat,
 )
 
 # Formats of lines, keyed by the path that lines and batches name.

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.errors import UpstreamError
 from tollgate.core.limits import SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.routing.endpoint_status import (
@@ -40,8 +41,10 @@ class GivenAnswer(Struct, frozen=True):
     body: bytes
 
 
-def with_answer(gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer) -> Gateway:
-    """Return the gateway whose providers send nothing and return the answer.
+def with_answer(
+    gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer | UpstreamError
+) -> Gateway:
+    """Return the gateway whose providers send nothing and return the answer, or fail so.
 
     Refusals of the key's other requests are not repeated, because the money is held already and
     the provider has to be paid.
@@ -116,7 +119,7 @@ class _AnsweredProviders(Struct, frozen=True):
     """The providers of a catalog, which answer every request with the same answer."""
 
     directory: ProviderDirectory
-    answer: GivenAnswer
+    answer: GivenAnswer | UpstreamError
 
     def provider(self, slug: str, principal: Principal) -> Provider:
         known = self.directory.provider(slug, principal)
@@ -128,7 +131,7 @@ class _AnsweredProviders(Struct, frozen=True):
 class _AnswerTransport:
     """A transport that sends nothing, and receives the answer."""
 
-    def __init__(self, answer: GivenAnswer) -> None:
+    def __init__(self, answer: GivenAnswer | UpstreamError) -> None:
         self._answer = answer
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
@@ -139,12 +142,14 @@ class _AnswerTransport:
         self, request: WireRequest, timeouts: Timeouts
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         answer = self._answer
+        if isinstance(answer, UpstreamError):
+            raise answer
         if answer.status != _OK:
             raise UpstreamRefused(answer.status, {}, answer.body)
-        yield self._frames()
+        yield self._frames(answer.body)
 
-    async def _frames(self) -> AsyncIterator[Sequence[Frame]]:
-        yield (Frame(data=self._answer.body),)
+    async def _frames(self, body: bytes) -> AsyncIterator[Sequence[Frame]]:
+        yield (Frame(data=body),)
 
 
 class _UnreportedEndpoints:

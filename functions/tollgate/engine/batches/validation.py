@@ -19,7 +19,7 @@ from tollgate.engine.ceilings import find_limits
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ParsedWork
-from tollgate.ingress.formats import IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 
 # Imported with the first preset.

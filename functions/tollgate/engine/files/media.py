@@ -202,8 +202,10 @@ class RequestMedia:
         return loaded
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        # Of the image-editing APIs, only the one with `reference_images` has a field for a URL.
-        has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
+        # Of the APIs for images and videos, only the one with `reference_images` takes a URL.
+        has_room = not WORK_KINDS[work.kind].field_of_media or (
+            work.kind == "image" and target.dialect.images.edits == "reference_images"
+        )
         if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work
         await self._fetch(set(work.addresses))

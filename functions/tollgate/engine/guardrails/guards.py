@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from tollgate.core.content import ResultContent
 from tollgate.core.errors import invalid_request
 from tollgate.core.work.base import Work
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.guardrails.bounds import BoundedGuard, bound_guards
 from tollgate.engine.guardrails.guarded_sink import GuardedSink
@@ -29,6 +30,9 @@ def find_guards(gateway: Gateway, call: Call, plan: Plan) -> tuple[BoundedGuard,
     work, now_s = call.parsed.request, gateway.clock.now_s()
     guards = bound_guards(gateway.planner, work, call.principal, plan, now_s=now_s)
     for guard in guards:
+        if WORK_KINDS[work.kind].is_job:
+            message = f"The guardrail {guard.name} cannot judge requests that a worker answers."
+            raise invalid_request(message, "model")
         if work.kind == "transcription" and "output" in guard.row.stages:
             message = f"The guardrail {guard.name} judges answers, and cannot judge transcripts."
             raise invalid_request(message, "model")

@@ -22,6 +22,7 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.background import ProviderBackground
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.provider_batches import BatchTerms, ProviderBatches
+from tollgate.providers.ports.provider_jobs import JobCodec
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -282,6 +283,19 @@ class Transport(Protocol):
         """
 
 
+class JobCalls(Protocol):
+    """Calls for the jobs of one provider row; each raises UpstreamRefused or UpstreamError."""
+
+    async def submit(self, request: WireRequest) -> bytes:
+        """Send a request once, and return the reply.
+
+        Only MissingCredentials, and a refusal with a status below 500, prove that nothing runs.
+        """
+
+    async def get(self, path: str, *, bytes_max: int) -> bytes:
+        """Return the body at a path of the provider, of at most `bytes_max` bytes."""
+
+
 # The header that carries a row's key: `authorization` with a bearer token, or a header with this
 # name. With `google`, the key belongs to an account for which Google issues access tokens.
 Auth = Literal[
@@ -369,3 +383,7 @@ class Provider(Struct, frozen=True):
     """Loads the provider's own batches; None if it runs none."""
     background: Callable[[], ProviderBackground] | None = None
     """Loads the responses that the provider runs in background; None if it runs none."""
+    job_codecs: Mapping[WorkKind, Callable[[], JobCodec]] = field(default_factory=dict)
+    """Loaders of the readers of jobs."""
+    job_calls: Callable[[], JobCalls] | None = None
+    """Loads the calls for jobs; None if the transport has none."""

@@ -52,7 +52,9 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "moderation": DottedName("tollgate.providers.codecs.openai_moderations.codec:CODEC"),
             "decision": DottedName("tollgate.providers.codecs.openai_decisions.codec:CODEC"),
             "image": DottedName("tollgate.providers.codecs.openai_images.codec:CODEC"),
+            "video": DottedName("tollgate.providers.codecs.openai_videos.codec:CODEC"),
         },
+        job_codecs={"video": DottedName("tollgate.providers.codecs.openai_videos.codec:JOB_CODEC")},
         stream_codecs={
             "image": DottedName("tollgate.providers.codecs.openai_images.stream:STREAM_CODEC"),
             "speech": DottedName("tollgate.providers.codecs.openai_speech.codec:CODEC"),

@@ -18,6 +18,7 @@ from tollgate.providers.ports.base import (
     TokenCounter,
 )
 from tollgate.providers.ports.provider_batches import BatchForm
+from tollgate.providers.ports.provider_jobs import JobCodec
 from tollgate.providers.shared.readable import Readership
 
 # The name of each media type in Converse.
@@ -81,6 +82,8 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     """Codecs for other kinds of work with streamed results. A kind in both mappings is streamed if
     the caller wants a stream and one request is enough.
     """
+    job_codecs: Mapping[WorkKind, DottedName[JobCodec]] = field(default_factory=dict)
+    """Readers of jobs, for the kinds in `batch_codecs` that providers run as jobs."""
     batch_transports: frozenset[TransportName] = frozenset()
     """The transports that can carry other kinds of work."""
     batch_forms: Mapping[BatchForm, frozenset[WorkKind]] = field(default_factory=dict)

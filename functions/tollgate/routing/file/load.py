@@ -87,10 +87,12 @@ def inspect(
     problems = list(document.problems)
     if release is not None:
         parts, found = take_parts(document, release, IN_PRODUCTION)
-        problems += found
         if dev:
-            development, found = take_parts(document, release, IN_DEVELOPMENT)
-            problems += found
+            development, more = take_parts(document, release, IN_DEVELOPMENT)
+            found += more
+        if found:
+            # Each use of a missing row would be another error.
+            return _invalid([*problems, *found], (path, *release.paths))
         document = complete_rows(document, release)
     main, found = validate(document, RoutingFile)
     problems += found

@@ -35,6 +35,7 @@ class ActivityItem(AnyItem):
         "as": "audio_seconds",
         "ch": "characters",
         "tu": "text_units",
+        "vs": "video_seconds",
     }
     """Fields of `Usage` by stored name (N); an attribute is absent if no provider reported the
     field.

@@ -17,14 +17,16 @@ from tollgate.aws.failures import (
 )
 from tollgate.core.batches import BATCH_PREFIX, Batch
 from tollgate.core.clock import DAY_S, Clock
+from tollgate.core.errors import invalid_request
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.pages import Page
 from tollgate.core.shadows import SHADOW_PREFIX, ShadowRun
 from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, reads_an_item
 from tollgate.stores.aws.expressions import SAME_REVISION
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.aws.record_items import BatchItem, JobEventItem, OpenBatchItem
 from tollgate.stores.aws.row_ranges import all_rows
-from tollgate.stores.aws.tables import get_item
+from tollgate.stores.aws.tables import get_item, query_rows
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.batches.keys import OPEN_BATCHES, batch_partition, job_event_row, job_key
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
@@ -33,6 +35,8 @@ from tollgate.stores.rules.webhook_events import event_of_job
 # Workers change a job at the start and at the end of each step, so conflicts are short.
 _CHANGES_MAX: Final = 20
 _PAUSE_MAX_S: Final = 0.2
+_READ_AT_ONCE: Final = 100
+JOB_PAGE_MAX: Final = 100
 # Rounds of webhooks read an event within minutes, unless they are interrupted.
 _EVENT_KEPT_S: Final = 7 * DAY_S
 
@@ -114,6 +118,42 @@ class DynamoJobStore(Generic[AnyJob]):
         with refusing_when_unavailable():
             rows = await all_rows(self._client, self._table, OPEN_BATCHES, self._kind.rows)
         return decode_items(partial(_read_place, kind=self._kind), rows)[0]
+
+    async def page_of(
+        self,
+        workspace_id: str,
+        is_shown: Callable[[AnyJob], bool],
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page[AnyJob]:
+        """Return a page of a workspace's jobs after `after`, without those that are not shown."""
+        if after is not None and not is_id(self.bare(after)):
+            name = self._kind.prefix.rstrip("_")
+            raise invalid_request(f"after: must be the id of a {name}.", "after")
+        partition = batch_partition(workspace_id)
+        start = None if after is None else self._key(partition, after)
+        limit, found, corrupt = min(limit, JOB_PAGE_MAX), list[AnyJob](), list[str]()
+        with refusing_when_unavailable():
+            while len(found) <= limit:
+                rows, start = await query_rows(
+                    self._client,
+                    self._table,
+                    partition,
+                    self._kind.rows,
+                    after=start,
+                    limit=_READ_AT_ONCE,
+                    backwards=not oldest_first,
+                )
+                jobs, names = decode_items(self.decode, rows)
+                found += filter(is_shown, jobs)
+                corrupt += names
+                if start is None:
+                    break
+        page = tuple(found[:limit])
+        following = page[-1].id if len(found) > limit else None
+        return Page(found=page, next=following, unreadable=tuple(corrupt))
 
     def decode(self, item: Item) -> AnyJob:
         """Decode a job; raise CorruptItem if the item is invalid."""

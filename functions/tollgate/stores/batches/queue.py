@@ -1,13 +1,11 @@
 """The queues in SQS that wake the batch function."""
 
-from typing import Generic
+from typing import Any, Generic
 
 from msgspec import json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
-from tollgate.core.background import BackgroundResponse
-from tollgate.core.batches import Batch
 from tollgate.stores.ports.batches import AnyJob, BatchPlace, JobStore
 
 
@@ -56,17 +54,12 @@ class OpenJobs(Generic[AnyJob]):
             await self._queue.aclose()
 
 
-async def find_job_holds(
-    batches: JobStore[Batch], responses: JobStore[BackgroundResponse]
-) -> frozenset[str]:
-    """Return the ids of the holds under which providers run batches and responses."""
-    return await _holds_of(batches) | await _holds_of(responses)
-
-
-async def _holds_of(store: JobStore[AnyJob]) -> frozenset[str]:
+async def find_job_holds(*stores: JobStore[Any]) -> frozenset[str]:
+    """Return the ids of the holds under which providers run jobs of these stores."""
     found = frozenset[str]()
-    for place in await store.open_jobs():
-        job = await store.get(place)
-        if job is not None:
-            found |= job.hold_ids
+    for store in stores:
+        for place in await store.open_jobs():
+            job = await store.get(place)
+            if job is not None:
+                found |= job.hold_ids
     return found

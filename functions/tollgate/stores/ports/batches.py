@@ -14,6 +14,7 @@ from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.shadows import ShadowRun
+from tollgate.core.videos import Video
 from tollgate.stores.ports.base import Hold
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -66,6 +67,34 @@ class BatchStore(JobStore[Batch], Protocol):
         """Return a page of a workspace's batches of a format after `after`, newest first."""
 
 
+class VideoStore(JobStore[Video], Protocol):
+    """The state of videos."""
+
+    async def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
+        oldest_first: bool = False,
+    ) -> Page[Video]:
+        """Return a page of a workspace's videos after `after`, without expired ones."""
+
+
+class VideoRequests(Protocol):
+    """The requests for videos that wait; every method raises LedgerError on failure."""
+
+    async def put(self, video: Video, content: bytes) -> None:
+        """Store the request for a video."""
+
+    async def get(self, video: Video) -> bytes | None:
+        """Return the request for a video; None if it was deleted or has expired."""
+
+    async def delete(self, video: Video) -> None:
+        """Delete the request for a video; ignore a missing one."""
+
+
 class BatchQueue(Protocol):
     """Wakes workers; a lost message only delays a job, because open jobs are also listed."""
 
@@ -78,6 +107,15 @@ class BackgroundServices(Struct, frozen=True, kw_only=True):
 
     store: JobStore[BackgroundResponse]
     parts: "BackgroundParts"
+    queue: BatchQueue | None
+    """None if workers look for open jobs themselves."""
+
+
+class VideoServices(Struct, frozen=True, kw_only=True):
+    """The stores of videos, and the queue that wakes their workers."""
+
+    store: VideoStore
+    requests: VideoRequests
     queue: BatchQueue | None
     """None if workers look for open jobs themselves."""
 

@@ -1,4 +1,4 @@
-"""Erases the batches and background responses of a subject."""
+"""Erases the batches, background responses and videos of a subject."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -13,11 +13,14 @@ from tollgate.core.batches import Batch
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.records.subjects import Erasure
+from tollgate.core.videos import Video
 from tollgate.stores.aws.decoding import decode_items
 from tollgate.stores.aws.tables import Tables, query_rows
 from tollgate.stores.batches.background import BACKGROUND, StoredBackgroundParts
 from tollgate.stores.batches.jobs import BATCHES, DynamoJobStore, JobKind
 from tollgate.stores.batches.keys import batch_partition
+from tollgate.stores.batches.videos import VIDEO_JOBS, StoredVideoRequests
+from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.rules.object_names import batch_folder
@@ -29,7 +32,7 @@ _PAGE: Final = 250
 
 
 class JobErasure:
-    """Erases jobs that have ended, with their contents; files of batches are uploaded files."""
+    """Erases ended jobs with their contents; files of batches and videos are uploaded files."""
 
     def __init__(
         self,
@@ -38,14 +41,17 @@ class JobErasure:
         store: DynamoSubjectStore,
         *,
         objects: ObjectStore,
+        files: DynamoFileStore | None,
         clock: Clock,
     ) -> None:
         self._client = client
         self._table = tables.core
         self._store = store
         self._objects = objects
+        self._files = files
         responses = ObjectContentLog(objects, clock=clock, kind="responses")
         self._parts = StoredBackgroundParts(objects, responses)
+        self._video_requests = StoredVideoRequests(objects, responses)
         self._clock = clock
 
     async def erase(self, erasure: Erasure, waiting: Counter[str]) -> int:
@@ -54,8 +60,9 @@ class JobErasure:
         Jobs that run or are on legal hold are added to `waiting`. The jobs of a removed member or
         of a locked workspace end by themselves, because their key is refused.
         """
-        batches = await self._erase_kind(BATCHES, erasure, waiting)
-        return batches + await self._erase_kind(BACKGROUND, erasure, waiting)
+        erased = await self._erase_kind(BATCHES, erasure, waiting)
+        erased += await self._erase_kind(BACKGROUND, erasure, waiting)
+        return erased + await self._erase_kind(VIDEO_JOBS, erasure, waiting)
 
     async def _erase_kind(
         self, kind: JobKind[AnyJob], erasure: Erasure, waiting: Counter[str]
@@ -75,21 +82,36 @@ class JobErasure:
                     waiting["jobs on legal hold"] += 1
                 elif not job.is_ended:
                     waiting["jobs that have not ended"] += 1
+                elif not await self._delete_contents(job):
+                    waiting["files that cannot be deleted yet"] += 1
                 else:
-                    await self._delete_contents(job)
                     await jobs.delete(BatchPlace(job.workspace_id, job.id))
                     erased += 1
         return erased
 
-    async def _delete_contents(self, job: Batch | BackgroundResponse | AnyJob) -> None:
+    async def _delete_contents(self, job: Batch | BackgroundResponse | Video | AnyJob) -> bool:
+        """Delete the contents of a job; return False if a file is deleted only later."""
         match job:
             case Batch():
                 with refusing_when_unavailable():
                     await delete_below(self._objects, batch_folder(job))
             case BackgroundResponse():
                 await self._parts.clear(job)
+            case Video():
+                await self._video_requests.delete(job)
+                return await self._delete_files(job)
             case _:
                 raise TypeError(f"{job.id} is of an unknown kind")
+        return True
+
+    async def _delete_files(self, video: Video) -> bool:
+        """Delete the contents of a video, which may name an end user, unlike uploaded files."""
+        is_done = True
+        if self._files is not None:
+            for file_id in video.file_ids.values():
+                file = await self._files.get(video.workspace_id, file_id)
+                is_done &= file is None or await self._files.remove_quietly(file)
+        return is_done
 
     async def _rows(self, partition: str, prefix: str) -> AsyncIterator[list[Item]]:
         after: Item | None = None

@@ -9,40 +9,20 @@ from typing_extensions import override
 
 from tollgate.core.background import BackgroundResponse
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
+from tollgate.core.errors import ErrorCode, GatewayError, LedgerError
 from tollgate.core.events import ChosenGroup, ungroup
 from tollgate.core.json_value import JsonObject
-from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.batches.line_run import LineLedger
-from tollgate.engine.batches.provider_answers import without_rules
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.render import ResponseRenderer
 from tollgate.ingress.responses.stored import numbered
-from tollgate.stores.ports.base import Hold, KeyDirectory, Ledger
+from tollgate.stores.ports.base import Hold, Ledger
 from tollgate.stores.ports.batches import BackgroundParts
 from tollgate.web.background.events import EventLog
 from tollgate.web.records.response_storage import encode_readable
-
-
-async def find_payer(keys: KeyDirectory, job: BackgroundResponse, *, has_run: bool) -> Principal:
-    """Return the principal of a response's key; raise AccessError if the key is refused.
-
-    A key that was disabled, deleted or changed while its provider ran the response pays, too.
-    """
-    try:
-        principal = await keys.find_key(job.workspace_id, job.key_id)
-    except AccessError:
-        if not has_run:
-            raise
-        principal = Principal(
-            key_id=job.key_id, workspace_id=job.workspace_id, role="inference", label=""
-        )
-    if not has_run:
-        return principal
-    return replace(without_rules(principal), response_days=job.days)
 
 
 class BackgroundSink:

@@ -59,7 +59,6 @@ from tollgate.web.background.answering import (
     BackgroundLedger,
     BackgroundSink,
     answer_name,
-    find_payer,
     store_answer,
 )
 from tollgate.web.background.events import EventLog, events_name
@@ -71,6 +70,7 @@ from tollgate.web.background.outcomes import (
     too_large,
     too_long,
 )
+from tollgate.web.background.payers import find_payer
 from tollgate.web.background.provider_runs import ResponseRun, RunAnswer, RunServices
 from tollgate.web.background.starting import REQUEST, StoredRequest
 from tollgate.web.chat_app import MeteredEndpoint
@@ -272,7 +272,8 @@ class _Try:
         self, deadline: Deadline, run: ResponseRun | None = None, answer: RunAnswer | None = None
     ) -> TryOutcome:
         services, job, parts = self._services, self._job, self._parts
-        principal = await find_payer(services.keys, job, has_run=answer is not None)
+        has_run = answer is not None
+        principal = await find_payer(services.keys, job, has_run=has_run, days=job.days)
         request = _decode(await parts.get(job, REQUEST))
         gateway = await services.gateways.for_key(job.key_id)
         if run is not None and answer is not None:

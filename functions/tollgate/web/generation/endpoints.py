@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
 from tollgate.web.generation.entrance import Entrance
 from tollgate.web.http.paths import no_route
 from tollgate.web.http.request_id import request_id_of

@@ -24,7 +24,8 @@ from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ParsedWork, Seal
-from tollgate.ingress.formats import COMPACT, IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
+from tollgate.ingress.formats import COMPACT
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory, SealKeys
 from tollgate.web.access import METERED, authenticate, note_refusal

@@ -12,7 +12,7 @@ from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.replies.sink import ClientGone, send_error
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.token_counts import CountPace, TokenCount, count_tokens
-from tollgate.ingress.formats import IngressFormat
+from tollgate.ingress.format_rows import IngressFormat
 from tollgate.routing.planning.presets import complete_request
 from tollgate.web.generation.entrance import Entrance, FormatEndpoint
 from tollgate.web.http.reply import AsgiReply

@@ -45,8 +45,8 @@ class Architecture(BaseModel):
 class RatesObject(BaseModel):
     """Rates as decimal strings in USD; null for a class without a price.
 
-    `request`, `image`, `web_search`, `search`, `character` and `text_unit` are per piece,
-    `audio_hour` is per hour, all other rates are per token.
+    Rates of pieces (`request`, `image`, `web_search`, `search`, `character`, `text_unit`) are per
+    piece, `audio_hour` and `video_second` per hour and second, all other rates per token.
     """
 
     prompt: str | None = None
@@ -66,6 +66,7 @@ class RatesObject(BaseModel):
     audio_hour: str | None = None
     character: str | None = None
     text_unit: str | None = None
+    video_second: str | None = None
 
 
 class Pricing(RatesObject):
@@ -265,8 +266,7 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                 "successor": None,
             }
         )
-    kind = shown.kind if name == target else "alias"
-    return shown.model_copy(update={"id": name, "kind": kind})
+    return shown.model_copy(update={"id": name, "kind": shown.kind if name == target else "alias"})
 
 
 def _request_limits(context: int, max_output: int | None) -> dict[str, int]:
@@ -320,9 +320,8 @@ def _measured(speed: Speed | None) -> dict[str, Any]:
 
 def _architecture(model: ModelSection) -> Architecture:
     inputs = [SHOWN_MODALITIES.get(modality, modality) for modality in model.input]
-    return _join_modalities(
-        inputs, [*(model.makes if model.kind == "chat" else (WORK_KINDS[model.kind].makes,))]
-    )
+    outputs = model.makes if model.kind == "chat" else (WORK_KINDS[model.kind].makes,)
+    return _join_modalities(inputs, [*outputs])
 
 
 def _join_modalities(inputs: list[str], outputs: list[str]) -> Architecture:
@@ -389,6 +388,7 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "image": price.image,
         "web_search": price.web_search,
         "search": price.search,
+        "video_second": price.video_second,
         "text_unit": price.text_units and price.text_units.scaleb(_PER_TEXT_UNIT_EXPONENT),
     }
     return {

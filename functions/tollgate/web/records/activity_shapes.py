@@ -41,6 +41,7 @@ class ActivityObject(BaseModel):
     audio_seconds: int = Field(description="seconds of audio input, if billed by time")
     characters: int = Field(description="characters of spoken text, if billed by characters")
     text_units: int = Field(description="text units that guardrails read, if billed by them")
+    video_seconds: int = Field(description="seconds of generated video")
 
     @classmethod
     def of(cls, row: ActivityRow, by: Collection[str] = GROUP_FIELDS) -> "ActivityObject":
@@ -70,6 +71,7 @@ class ActivityObject(BaseModel):
             audio_seconds=row.usage.audio_seconds or 0,
             characters=row.usage.characters or 0,
             text_units=row.usage.text_units or 0,
+            video_seconds=row.usage.video_seconds or 0,
         )
 
 

@@ -35,6 +35,7 @@ ITEM_NAMES: Final = {
     "provider_web_search": "provider search",
     "unpriced_web_search": "provider search",
     "audio_second": "seconds of sound",
+    "video_second": "seconds of video",
     "reused_answer": "reused answer",
 }
 
@@ -110,6 +111,8 @@ def _explain_figures(record: GenerationRecord) -> Iterator[str]:
         yield f"cache saved {_dollars(saved)}"
     if record.usage.reasoning_tokens:
         yield f"{record.usage.reasoning_tokens:,} of the output tokens are reasoning"
+    if record.usage.video_seconds and record.trace.picture is not None:
+        yield f"{record.usage.video_seconds} s of {record.trace.picture.size}"
     if any(line.item == "unpriced_web_search" for line in record.lines):
         yield "the provider searched the web, but the catalog has no price for searches"
     if record.withheld_calls:

@@ -114,7 +114,10 @@ models:
 def test_c97_a_release_that_is_not_the_pinned_one_is_one_error(
     tmp_path: Path, text: str, catalog: str | None, said: str
 ) -> None:
-    shown = refusal(inspected(tmp_path, f"{text}routes: {{}}\n", catalog))
+    # The route's model is of the catalog too, which is not a second error.
+    shown = refusal(
+        inspected(tmp_path, f"{text}routes: {{ r: {{ try: [acme/large] }} }}\n", catalog)
+    )
     assert "error[R009]" in shown
     assert said in shown
 

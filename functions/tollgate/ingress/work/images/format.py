@@ -1,6 +1,5 @@
 """The client formats of OpenAI's APIs for generating and editing images."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, TypeVar
@@ -13,8 +12,7 @@ from typing_extensions import override
 from tollgate.core.content import Image, InlineMedia
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
-from tollgate.core.files.media_types import detect_media_type, is_form
-from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.files.media_types import is_form
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
@@ -25,13 +23,9 @@ from tollgate.ingress.errors import FieldNames
 from tollgate.ingress.form_body import Form, parse_form
 from tollgate.ingress.shared.accounts import ReplyAccounts
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
-from tollgate.ingress.shared.media import (
-    MEDIA_BYTES_MAX,
-    field_refusal,
-    parse_file_id,
-    parse_picture,
-)
+from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.openai_format import OpenAIFormat
+from tollgate.ingress.shared.pictures import parse_referenced_picture, parse_uploaded_picture
 from tollgate.ingress.validation import validate_body, validate_texts
 from tollgate.ingress.work.images.models import (
     PICTURES_MAX,
@@ -39,7 +33,6 @@ from tollgate.ingress.work.images.models import (
     EditOptions,
     GenerationBody,
     ImageOptions,
-    PictureReference,
 )
 
 _Body = TypeVar("_Body", bound=ImageOptions)
@@ -58,26 +51,13 @@ def _parse_form_edit(form: Form) -> ParsedWork:
     mask = form.file("mask")
     request = ImageRequest(
         **_options(fields),
-        images=tuple(_uploaded(content, "image") for content in files),
-        mask=None if mask is None else _check_mask(_uploaded(mask, "mask"), "mask"),
+        images=tuple(parse_uploaded_picture(content, "image") for content in files),
+        mask=None if mask is None else _check_mask(parse_uploaded_picture(mask, "mask"), "mask"),
         fidelity=fields.input_fidelity,
     )
     parsed = _parsed(fields, request)
     unread = printable_names(form.unread_files("image", "mask"))
     return replace(parsed, ignored=(*parsed.ignored, *unread), described=form.described())
-
-
-def _uploaded(content: bytes, path: str) -> Image:
-    if len(content) > MEDIA_BYTES_MAX:
-        raise field_refusal(path, f"must be at most {MEDIA_BYTES_MAX} bytes")
-    fault = find_picture_fault(content)
-    if fault is not None:
-        raise field_refusal(path, fault)
-    return Image(
-        source=InlineMedia(
-            media_type=detect_media_type(content) or "", base64=b64encode(content).decode()
-        )
-    )
 
 
 def _checked(fields: _Body) -> _Body:
@@ -112,16 +92,6 @@ def _parsed(fields: ImageOptions, request: ImageRequest) -> ParsedWork:
     return ParsedWork(
         request=request, stream=request.stream, ignored=printable_names(unknown_fields(fields))
     )
-
-
-def _referenced(picture: PictureReference, path: str) -> Image:
-    if picture.file_id is not None:
-        if picture.image_url is not None:
-            raise field_refusal(path, "must have exactly one of image_url and file_id")
-        return Image(source=parse_file_id(picture.file_id, path))
-    if picture.image_url is None:
-        raise field_refusal(f"{path}.image_url", "is required")
-    return Image(source=parse_picture(picture.image_url, f"{path}.image_url"))
 
 
 def _check_mask(mask: Image, path: str) -> Image:
@@ -294,11 +264,11 @@ class ImageEdits(ImageGenerations):
         fields = _checked(validate_body(EditBody, body))
         mask = None
         if fields.mask is not None:
-            mask = _check_mask(_referenced(fields.mask, "mask"), "mask.image_url")
+            mask = _check_mask(parse_referenced_picture(fields.mask, "mask"), "mask.image_url")
         request = ImageRequest(
             **_options(fields),
             images=tuple(
-                _referenced(picture, f"images[{index}]")
+                parse_referenced_picture(picture, f"images[{index}]")
                 for index, picture in enumerate(fields.images)
             ),
             mask=mask,

@@ -18,9 +18,9 @@ from tollgate.core.work.images import (
     PictureFormat,
     Style,
 )
+from tollgate.ingress.shared.wire.picture_reference import PictureReference
 from tollgate.ingress.shared.wire.reply_models import Accounts, Answer, ErrorObject
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Wire
 
 PROMPT_LENGTH_MAX: Final = 32_000
 IMAGES_MAX: Final = 10
@@ -73,15 +73,6 @@ class GenerationBody(ImageOptions):
 
     moderation: Moderation | None = None
     style: Style | None = None
-
-
-class PictureReference(Wire):
-    """An image: a URL, a data URL or a file id."""
-
-    image_url: str | None = Field(default=None, description="An http(s) URL, or a data URL.")
-    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        default=None, description="The id of an uploaded file."
-    )
 
 
 class EditOptions(ImageOptions):

@@ -1,0 +1,1 @@
+"""Videos in OpenAI's format."""
