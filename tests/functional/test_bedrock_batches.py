@@ -202,6 +202,7 @@ async def test_c83_bedrocks_form_reads_answers_errors_and_lines_that_did_not_run
         {"recordId": "00000000001", "error": {"errorCode": "Internal", "errorMessage": None}},
         {"recordId": "00000000003", "modelInput": {}},
         {"recordId": "ours?", "modelOutput": SAID},
+        {"recordId": "9" * 5_000, "modelOutput": SAID},
     )
     bedrock.write(f"{folder}manifest.json.out", {"totalRecordCount": 9})
     bedrock.write(f"{FOLDER}input.jsonl", {"recordId": "00000000009", "modelOutput": SAID})
@@ -214,6 +215,7 @@ async def test_c83_bedrocks_form_reads_answers_errors_and_lines_that_did_not_run
         (f"{NAME}-1", 500),
         (f"{NAME}-3", None),
         ("ours?", 200),
+        ("9" * 5_000, 200),
     ]
     assert json.loads(found[0].body) == SAID
     assert json.loads(found[2].body) == {"message": "Too long."}

@@ -256,7 +256,9 @@ async def _stream(
         choices=context.media.request.answers,
         output_limited=context.plan.trace.output_tokens_max is not None,
         ceiling_nano_usd=context.plan.ceiling_nano_usd,
+        clock=context.gateway.clock,
     )
+    context.reports.coverage = coverage
     if tools is not None:
         await _STREAM_ROUNDS()(context, sink, coverage, tools)
         return

@@ -297,3 +297,12 @@ async def test_a_measurement_that_breaks_is_a_defect_and_the_answer_stands(
     assert server(await home.serve()) == "near"
     assert home.record.outcome == "ok"
     assert [type(unexpected_error) for unexpected_error, _ in home.journal.defects] == [KeyError]
+
+
+@pytest.mark.parametrize("takes_s", [0.0, 30.0])
+async def test_c19_a_caller_who_reads_slowly_slows_no_endpoint_for_others(takes_s: float) -> None:
+    home = await house(near=Scripted(slow(0.5, tokens=30)))
+    call = replace(home.call("acme/large"), parsed=home.ingress.parse(request_body(stream=True)))
+    await generate(home.gateway, call, home.sink(call, home.reply(write_takes_s=takes_s)))
+    [speed] = (await home.stores.cooldowns.find_speeds([f"{NEAR} <=2000"])).values()
+    assert speed.tokens_per_s == (None if takes_s else 20.0)

@@ -15,6 +15,7 @@ from tests.gateways import Always, House, house
 from tests.stores import TESTER
 from tests.unit.routing.catalogs import routing
 from tests.unit.web.test_api_app import Api
+from tollgate.core.principal import generation_source
 from tollgate.core.records.activity import (
     CALLER_LABELS_MAX,
     OTHERS,
@@ -182,6 +183,23 @@ async def test_c67_too_many_sessions_of_a_day_leave_the_spending_of_each_device(
             if row.caller_labels:
                 counted[row.caller_labels["device"]] += row.requests
         assert counted == asked
+
+
+@pytest.mark.parametrize("sets", [1, 2])
+async def test_c67_too_many_sessions_of_a_day_do_not_hide_the_playground(sets: int) -> None:
+    home = await house(key=KEY, attribution=SOURCES)
+    await ask(home, "/v1/messages", {"x-claude-code-session-id": "s"})
+    plain = _fields(home.record)
+    stated = [
+        {"session": f"s-{n}", "device": f"d-{n}"} for n in range(sets * CALLER_LABELS_MAX + 5)
+    ]
+    records = [
+        GenerationRecord(**{**plain, "id": f"{n:015d}", "caller_labels": labels})
+        for n, labels in enumerate([*stated, {"source": "playground", "session": "p"}])
+    ]
+    rows = summarize_day("2026-11-21", records)
+    found = [row for row in rows if generation_source(row.caller_labels) == "playground"]
+    assert sum(row.requests for row in found) == 1
 
 
 def _fields(record: GenerationRecord) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.principal import MEMBER_LABEL
+from tollgate.core.principal import MEMBER_LABEL, SOURCE_LABEL
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
 
@@ -312,14 +312,17 @@ class _LabelSets:
         """Return the label set of a record; once the limit is reached, OTHERS replaces new values.
 
         Known values stay, so that a known developer keeps a separate row even on a day with too
-        many sessions.
+        many sessions. Sources stay, because statements list them and no caller can state one.
         """
         if stated and stated not in self._sets and len(self._sets) >= CALLER_LABELS_MAX:
             stated = tuple(
-                (name, value if (name, value) in self._values else OTHERS) for name, value in stated
+                (name, value if name == SOURCE_LABEL or (name, value) in self._values else OTHERS)
+                for name, value in stated
             )
             if stated not in self._sets and len(self._sets) >= 2 * CALLER_LABELS_MAX:
-                stated = tuple((name, OTHERS) for name, _ in stated)
+                stated = tuple(
+                    (name, value if name == SOURCE_LABEL else OTHERS) for name, value in stated
+                )
         if stated:
             self._sets.add(stated)
             self._values.update(stated)

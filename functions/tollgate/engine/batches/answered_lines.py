@@ -9,7 +9,12 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.service_tiers import BATCH_TIER
 from tollgate.engine.batches.line_run import KeepAnswer, LineRun, Undecided
 from tollgate.engine.batches.lines import BatchLine
-from tollgate.engine.batches.provider_answers import GivenAnswer, HeldPart, with_answer
+from tollgate.engine.batches.provider_answers import (
+    GivenAnswer,
+    HeldPart,
+    with_answer,
+    without_rules,
+)
 from tollgate.engine.batches.results import LineResult
 from tollgate.providers.ports.provider_batches import BatchedAnswer
 from tollgate.routing.planning.batch_planner import BatchPlanner
@@ -31,8 +36,10 @@ class AnsweredLines(Struct, frozen=True, kw_only=True):
     ) -> LineResult | Undecided:
         """Decode, bill and store the answer to a line, and return the line's result."""
         given = GivenAnswer(answer.status or 0, answer.body)
-        answered = with_answer(self.run.parser.gateway, self.planner, given)
-        run = replace(self.run, parser=replace(self.run.parser, gateway=answered))
+        parser = self.run.parser
+        answered = with_answer(parser.gateway, self.planner, given)
+        payer = without_rules(parser.principal)
+        run = replace(self.run, parser=replace(parser, gateway=answered, principal=payer))
         outcome = await run.serve(line, generation_id, deadline, make_ledger=self._ledger)
         if isinstance(outcome, GatewayError):
             return run.refused(line.custom_id, generation_id, outcome)

@@ -151,11 +151,11 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         try:
             async with aclosing(self.submitted.read_answers()) as answers:
                 async for number, answer in answers:
-                    if number not in waiting:
-                        continue
                     if self.stop.is_set() or deadline.remaining_s() < _LINE_MIN_S:
                         is_whole = False
                         break
+                    if number not in waiting:
+                        continue
                     line = waiting.pop(number)
                     if answer.status is None:
                         reason = not_run or "batch_expired"
@@ -170,7 +170,7 @@ class PieceRun(Struct, frozen=True, kw_only=True):
             is_whole = False
         outcomes += await asyncio.gather(*group)
         for line in waiting.values():
-            if not is_whole:
+            if not is_whole and not self.submitted.is_given_up:
                 outcomes.append(Waits(_ANSWERS_RETRY_S))
             elif not_run is not None:
                 outcomes.append(unrun(line, trial, self.piece, not_run))

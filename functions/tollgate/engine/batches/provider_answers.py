@@ -18,6 +18,7 @@ from tollgate.core.routing.endpoint_status import (
     Speed,
 )
 from tollgate.engine.gateway import Gateway, ProviderDirectory
+from tollgate.engine.recent_refusals import RecentRefusals
 from tollgate.providers.ports.base import (
     Frame,
     Provider,
@@ -43,12 +44,37 @@ class GivenAnswer(Struct, frozen=True):
 def with_answer(
     gateway: Gateway, planner: BatchPlanner, answer: GivenAnswer | UpstreamError
 ) -> Gateway:
-    """Return a gateway whose providers send nothing, but return the answer or raise the error."""
+    """Return a gateway whose providers send nothing, but return the answer or raise the error.
+
+    Refusals of the key's other requests are not repeated, because the money is held already and
+    the provider has to be paid.
+    """
     return replace(
         gateway,
         planner=planner,
+        refusals=RecentRefusals(),
         providers=_AnsweredProviders(gateway.providers, answer),
         cooldowns=_UnreportedEndpoints(),
+    )
+
+
+def without_rules(principal: Principal) -> Principal:
+    """Return a principal whose settings refuse nothing.
+
+    Its rules applied when the request was submitted. Those that were added since must not make an
+    answer free that the provider bills.
+    """
+    return replace(
+        principal,
+        tier=None,
+        models=None,
+        levels=(),
+        cost_max_nano_usd=None,
+        session_nano_usd=None,
+        session_requests_max=None,
+        key_quotas=(),
+        key_policy=None,
+        key_guardrails=None,
     )
 
 

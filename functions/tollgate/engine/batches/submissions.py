@@ -14,7 +14,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from tollgate.core.batches import Batch, StepTry, Submission
-from tollgate.core.errors import GatewayError, UpstreamError
+from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
 from tollgate.engine.batches.line_encoding import EncodedLine, LineEncoding
 from tollgate.engine.batches.line_run import WAITS_FOR, LineRun
 from tollgate.engine.batches.lines import BatchLine
@@ -44,6 +44,12 @@ _POLL_MIN_S: Final = 60.0
 _POLL_MAX_S: Final = 900.0
 # Seconds after which a provider that never ends a batch is given up; providers document 24 hours.
 _GIVE_UP_S: Final = 48 * 3_600
+# Python refuses to convert thousands of digits to a number.
+_DIGITS_MAX: Final = 12
+_LOGGED_LENGTH_MAX: Final = 100
+_LOGGED_RESULTS_MAX: Final = 10
+# Number of results twice, or of other batches, after which no more are read.
+_STRANGE_MAX: Final = 1_000
 
 
 class SubmittedLines(Struct, frozen=True, kw_only=True):
@@ -100,6 +106,12 @@ class SubmittedPiece:
             return await self._leave_to_gateway()
         return await self._submit(batches, await read_lines())
 
+    @property
+    def is_given_up(self) -> bool:
+        """True if the provider has had the lines for longer than it may."""
+        submission = self.submission
+        return submission is not None and self._age_s(submission) >= _GIVE_UP_S
+
     def planner(self, prices: PriceSchedule) -> BatchPlanner:
         """Return the planner that plans the submitted lines at these prices."""
         return BatchPlanner(self._gateway.planner.catalog, self._endpoint_id, prices)
@@ -109,6 +121,9 @@ class SubmittedPiece:
         submission = self.submission
         return None if submission is None or submission.batch_id is None else await self._load()
 
+    def _age_s(self, submission: Submission) -> float:
+        return self._gateway.clock.now_s() - submission.at_s
+
     async def _load(self) -> SubmittedLines | None:
         """Return the stored facts about the submission; None if nothing can have been sent."""
         if self.submission is None:
@@ -117,21 +132,32 @@ class SubmittedPiece:
         return None if content is None else json.decode(content, type=SubmittedLines)
 
     async def read_answers(self) -> AsyncGenerator[tuple[int, BatchedAnswer], None]:
-        """Yield the number of each submitted line with its answer, once."""
+        """Yield the number of each submitted line with its answer, once.
+
+        Raises UpstreamError if the results cannot be read, or do not seem to end.
+        """
         submission, batches = self.submission, self._batches()
         if submission is None or submission.batch_id is None or batches is None:
             return
-        seen = set[int]()
+        seen, strange = set[int](), 0
         async for answer in batches.read_answers(submission.batch_id):
             name, _, digits = answer.custom_id.rpartition("-")
-            number = int(digits) if name == submission.id and digits.isdecimal() else None
+            is_ours = name == submission.id and len(digits) <= _DIGITS_MAX and digits.isdecimal()
+            number = int(digits) if is_ours else None
             if number is None or number in seen:
-                _log.warning(
-                    "batch %s of %s has a result twice, or of another batch: %s",
-                    submission.batch_id,
-                    submission.provider,
-                    answer.custom_id,
-                )
+                strange += 1
+                if strange <= _LOGGED_RESULTS_MAX:
+                    _log.warning(
+                        "batch %s of %s has a result twice, or of another batch: %s",
+                        submission.batch_id,
+                        submission.provider,
+                        answer.custom_id[:_LOGGED_LENGTH_MAX],
+                    )
+                if strange > _STRANGE_MAX:
+                    raise UpstreamError(
+                        ErrorCode.PROVIDER_UNAVAILABLE,
+                        f"The provider {submission.provider} has results of too many requests.",
+                    )
                 continue
             seen.add(number)
             yield number, answer
@@ -242,7 +268,7 @@ class SubmittedPiece:
         submitted, batches = await self._load(), self._batches()
         if submitted is None:
             return await self._leave_to_gateway()
-        age_s = self._gateway.clock.now_s() - claim.at_s
+        age_s = self._age_s(claim)
         if age_s < _ARRIVED_S:
             return _ARRIVED_S - age_s
         batch_id: str | None = None
@@ -264,7 +290,7 @@ class SubmittedPiece:
     async def _poll(
         self, submission: Submission, batch_id: str, *, is_stopping: bool
     ) -> float | None:
-        age_s = self._gateway.clock.now_s() - submission.at_s
+        age_s = self._age_s(submission)
         batches = self._batches()
         state: BatchState = "running"
         try:

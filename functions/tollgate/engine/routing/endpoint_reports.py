@@ -8,6 +8,7 @@ from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault, SpeedPolicy
 from tollgate.engine.gateway import Journal
+from tollgate.engine.usage.coverage import Coverage
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
 
@@ -22,6 +23,8 @@ _COUNTED: Final = frozenset(
     }
 )
 _DELIVERY_LIMIT_S: Final = 1.0
+# Share of an answer's time above which the caller, and not the endpoint, made the answer slow.
+_DELIVERY_SHARE_MAX: Final = 0.25
 
 
 class EndpointReports:
@@ -34,6 +37,8 @@ class EndpointReports:
         self._reports: dict[asyncio.Task[bool | None], str] = {}
         # The serving endpoint, and the milliseconds until its first token.
         self._serving: tuple[Target, int] | None = None
+        self.coverage: Coverage | None = None
+        """The coverage of the answer, which measures its delivery; None before an answer."""
 
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
         """Report a failure in the background, unless the request itself caused the failure."""
@@ -52,7 +57,8 @@ class EndpointReports:
         """Add the time of a complete answer; the store decides when sums are written.
 
         Tokens are left out if they say nothing about speed: if the provider did not count
-        them, if they are spread over several answers, or if tool runs interrupted them.
+        them, if they are spread over several answers, or if tool runs or a slow caller interrupted
+        them.
         """
         if self._serving is None or record.outcome != "ok" or record.attempts[-1].service_tier:
             # Other service tiers have other speeds.
@@ -61,11 +67,14 @@ class EndpointReports:
         trace = record.trace
         is_single = trace.kind == "chat" and trace.choices == 1 and not trace.prompts
         counted = is_single and not record.runs and record.usage_source == "provider"
-        tokens = (record.usage.output_tokens or 0) if counted else 0
+        duration_ms = record.attempts[-1].duration_ms
+        delivery_s = 0.0 if self.coverage is None else self.coverage.delivery_s
+        is_held_up = delivery_s * 1000 > duration_ms * _DELIVERY_SHARE_MAX
+        tokens = (record.usage.output_tokens or 0) if counted and not is_held_up else 0
         times = AnswerTime(
             first_token_ms=first_token_ms,
             output_tokens=tokens,
-            output_ms=record.attempts[-1].duration_ms if tokens else 0,
+            output_ms=duration_ms if tokens else 0,
             prompt_tokens=record.usage.input_tokens if counted else 0,
             cached_tokens=(record.usage.cache_read_input_tokens or 0) if counted else 0,
         )

@@ -7,6 +7,7 @@ the hold is also topped up as the cost grows.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, LedgerError
 from tollgate.core.events import (
     Chosen,
@@ -42,7 +43,11 @@ class Coverage:
         choices: int,
         output_limited: bool,
         ceiling_nano_usd: int | None = None,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
+        self.delivery_s = 0.0
+        """Seconds until the caller had taken the events so far."""
         self._ledger = ledger
         self._meter = meter
         # A request with a ceiling already holds the cost of the longest answer.
@@ -69,6 +74,12 @@ class Coverage:
                 piece = []
         if piece:
             yield piece
+
+    async def send(self, events: Sequence[ChosenGroup], sink: EventSink) -> None:
+        """Send events, and measure the time until the caller has taken them."""
+        begun_s = self._clock.monotonic_s()
+        await sink.send(events)
+        self.delivery_s += self._clock.monotonic_s() - begun_s
 
     async def extend(self) -> bool:
         """Extend the hold if needed; return False if the generation must end.
@@ -153,14 +164,14 @@ async def deliver_metered(
         meter.observe(event, choice)
         coverage.note(event, choice)
     if events:
-        await sink.send(events)
+        await coverage.send(events, sink)
     return not meter.passes_limit
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
     """Send events one by one; stop and return False if the answer must end."""
     for piece in coverage.cut(events):
-        await sink.send(piece)
+        await coverage.send(piece, sink)
         if not await coverage.extend():
             return False
     return True

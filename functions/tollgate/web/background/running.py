@@ -70,6 +70,7 @@ from tollgate.web.background.outcomes import (
     too_large,
     too_long,
 )
+from tollgate.web.background.payers import find_payer
 from tollgate.web.background.provider_runs import ResponseRun, RunAnswer, RunServices
 from tollgate.web.background.starting import REQUEST, StoredRequest
 from tollgate.web.chat_app import MeteredEndpoint
@@ -271,7 +272,8 @@ class _Try:
         self, deadline: Deadline, run: ResponseRun | None = None, answer: RunAnswer | None = None
     ) -> TryOutcome:
         services, job, parts = self._services, self._job, self._parts
-        principal = await services.keys.find_key(job.workspace_id, job.key_id)
+        has_run = answer is not None
+        principal = await find_payer(services.keys, job, has_run=has_run, days=job.days)
         request = _decode(await parts.get(job, REQUEST))
         gateway = await services.gateways.for_key(job.key_id)
         if run is not None and answer is not None:

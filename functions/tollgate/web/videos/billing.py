@@ -18,7 +18,12 @@ from tollgate.core.events import ChosenGroup
 from tollgate.core.ids import created_s
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.work.video import VideoRequest
-from tollgate.engine.batches.provider_answers import GivenAnswer, HeldPart, with_answer
+from tollgate.engine.batches.provider_answers import (
+    GivenAnswer,
+    HeldPart,
+    with_answer,
+    without_rules,
+)
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import generate
 from tollgate.ingress.base import ServedBy
@@ -57,6 +62,7 @@ async def bill_video(
         answer_cache=None,
     )
     work = call.parsed.request
+    call = replace(call, principal=without_rules(call.principal))
     if isinstance(work, VideoRequest):
         # The picture is not needed any more, because the provider has read it.
         call = replace(call, parsed=replace(call.parsed, request=replace(work, reference=None)))

@@ -21,6 +21,7 @@ from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.batches import BatchPlace, VideoServices
 from tollgate.stores.rules.videos import begin_step, may_begin_step
 from tollgate.web.access import METERED
+from tollgate.web.background.payers import find_payer
 from tollgate.web.chat_app import MeteredEndpoint
 from tollgate.web.generation.entrance import Entered
 from tollgate.web.http.reply import is_large_body
@@ -125,7 +126,8 @@ class VideoWorker:
     async def _call(self, gateway: Gateway, video: Video, queued: QueuedVideo) -> Call:
         """Return the call that the caller made; raise GatewayError if its key is refused now."""
         services = self._services
-        principal = await services.keys.find_key(video.workspace_id, video.key_id)
+        has_run = video.submission is not None
+        principal = await find_payer(services.keys, video, has_run=has_run)
         entered = Entered(
             headers=queued.headers,
             principal=principal,

@@ -218,7 +218,8 @@ def _read_answer(line: bytes, name: str) -> BatchedAnswer | None:
     except MsgspecError:
         return None
     number = found.record_id
-    custom_id = f"{name}-{int(number)}" if number.isdecimal() else number
+    is_ours = len(number) == _DIGITS and number.isdecimal()
+    custom_id = f"{name}-{int(number)}" if is_ours else number
     if found.error is not None:
         body = json.encode({"message": found.error.error_message or ""})
         return BatchedAnswer(custom_id=custom_id, status=found.error.status, body=body)
