@@ -104,10 +104,10 @@ async def test_c51_old_failures_are_forgotten_without_a_probe(stores: AnyStores)
 
 
 async def test_c51_a_probe_and_its_answer_cost_a_write_each_and_a_healthy_endpoint_none(
-    dynamo: DynamoStores,
+    honest: DynamoStores,
 ) -> None:
-    meter = Metered(dynamo.client)
-    store = DynamoCooldownStore(meter, dynamo.tables.core, dynamo.clock)
+    meter = Metered(honest.client)
+    store = DynamoCooldownStore(meter, honest.tables.core, honest.clock)
 
     async def serve() -> float:
         meter.reset()
@@ -120,7 +120,7 @@ async def test_c51_a_probe_and_its_answer_cost_a_write_each_and_a_healthy_endpoi
     assert await serve() == 0
     for _ in range(POLICY.after_failures):
         await store.count_failure(NEAR, POLICY)
-    await dynamo.clock.sleep(30)
+    await honest.clock.sleep(30)
     assert [await serve() for _ in range(3)] == [2, 0, 0]
 
 
