@@ -88,6 +88,7 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
         limits,
         background=lambda: None,
         shadows=lambda: None,
+        videos=lambda: None,
         clock=clock,
         journal=journal,
     )
