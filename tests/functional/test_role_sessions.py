@@ -17,7 +17,7 @@ from tests.moto_server import running_moto
 from tests.upstream import FakeUpstream, Script
 from tests.upstream.server import Received
 from tollgate.aws.container_credentials import CredentialsUnavailable
-from tollgate.aws.role_sessions import StsRole, sessions_of
+from tollgate.aws.role_sessions import StsRole
 from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import SystemClock
 from tollgate.engine.generate import generate
@@ -27,6 +27,7 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.settings import Settings
 from tollgate.wiring.generation import wire_upstream
 from tollgate.wiring.providers import CatalogProviders, Registry
+from tollgate.wiring.role_sessions import session_transports
 
 ROLE = "arn:aws:iam::123456789012:role/tollgate-BedrockRole"
 REGION = "eu-west-1"
@@ -79,9 +80,10 @@ class Served:
             google_file=None,
             clock=clock,
         )
-        sessions = sessions_of(ROLE, SIGNER, self.sts.url, clock)
+        role = StsRole(ROLE, SIGNER, self.sts.url)
         catalog = replace(self.home.catalog, providers=rows)
-        providers = CatalogProviders(catalog, Registry(services, sessions))
+        registry = Registry(services, session_transports(role, services, clock))
+        providers = CatalogProviders(catalog, registry)
         self.home.gateway = replace(self.home.gateway, providers=providers)
 
     async def ask(self, team: str | None, model: str = "acme/small") -> RecordedReply:

@@ -161,11 +161,6 @@ class RoleSessions:
         return session
 
 
-def sessions_of(role_arn: str, signer: Signer, endpoint_url: str, clock: Clock) -> RoleSessions:
-    """Return the sessions of a role at an endpoint of STS."""
-    return RoleSessions(StsRole(role_arn, signer, endpoint_url).assume, clock)
-
-
 def _read_lease(text: str) -> Lease:
     names = ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration")
     key_id, secret, token, expiration = (_element(text, name) for name in names)

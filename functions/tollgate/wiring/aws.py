@@ -1,6 +1,5 @@
 """Creates clients for AWS services or emulators, as configured in the settings."""
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
@@ -9,22 +8,16 @@ from tollgate.aws.failures import StoreUnavailable
 from tollgate.aws.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import Clock, SystemClock
-from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
 from tollgate.http1.connecting import tls_context
 from tollgate.settings import Settings
 
 if TYPE_CHECKING:
     from tollgate.aws.container_credentials import RotatingCredentials
-    from tollgate.aws.role_sessions import RoleSessions
 
 # The address at which Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container
 # credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
 _ECS_URL: Final = "http://169.254.170.2"
-# Imported only by gateways that call Bedrock in sessions.
-_SESSIONS_OF: Final = DottedName[Callable[[str, Signer, str, Clock], "RoleSessions"]](
-    "tollgate.aws.role_sessions:sessions_of"
-)
 
 
 def aws_json(
@@ -131,14 +124,6 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
         token_file=settings.container_credentials_token_file,
     )
     return RotatingCredentials(endpoint.fetch, SystemClock())
-
-
-def wire_role_sessions(settings: Settings, clock: Clock) -> "RoleSessions | None":
-    """Return the sessions in which Bedrock is called; None if the settings name no role."""
-    if settings.bedrock_role_arn is None:
-        return None
-    url = settings.sts_endpoint_url or f"https://sts.{settings.aws_region}.amazonaws.com"
-    return _SESSIONS_OF()(settings.bedrock_role_arn, signer(settings, "sts", clock), url, clock)
 
 
 def _renewed(rotating: "RotatingCredentials") -> Credentials:

@@ -55,10 +55,9 @@ from tollgate.wiring.aws import (
     credentials,
     rotating_credentials,
     signer,
-    wire_role_sessions,
     wire_secrets,
 )
-from tollgate.wiring.providers import CatalogProviders, Registry
+from tollgate.wiring.providers import CatalogProviders, Registry, wire_registry
 from tollgate.wiring.stores import Stores
 
 _ACCESS_LOG: Final = DottedName[Callable[..., AccessLog]](
@@ -164,7 +163,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         job_bucket=job_bucket,
     )
     return Upstream(
-        registry=Registry(services, wire_role_sessions(settings, clock)),
+        registry=wire_registry(settings, services, clock),
         pool=pool,
         job_bucket=job_bucket,
         secrets=secrets,

@@ -6,11 +6,12 @@ provider, no AWS code is imported.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tollgate.core.clock import Clock
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.principal import Principal
@@ -33,13 +34,12 @@ from tollgate.providers.ports.provider_batches import BatchForm, ProviderBatches
 from tollgate.providers.transports.authorization import (
     AWS_IDENTITY,
     GOOGLE_FILE,
+    MakeTransport,
     ProviderServices,
     secret_of,
 )
 from tollgate.routing.planning.catalog import Catalog
-
-if TYPE_CHECKING:
-    from tollgate.aws.role_sessions import RoleSession, RoleSessions
+from tollgate.settings import Settings
 
 _Entry = TypeVar("_Entry")
 
@@ -48,9 +48,7 @@ class RowError(ValueError):
     """Raised for a provider entry that names an unknown format or transport, or lacks a field."""
 
 
-TRANSPORTS: Final[
-    Mapping[str, DottedName[Callable[[ProviderRow, ProviderServices], Transport]]]
-] = {
+TRANSPORTS: Final[Mapping[str, DottedName[MakeTransport]]] = {
     "http_sse": DottedName("tollgate.providers.transports.http_sse:make_http_sse"),
     "bedrock_runtime": DottedName(
         "tollgate.providers.transports.bedrock_runtime:make_bedrock_runtime"
@@ -85,23 +83,12 @@ _JOB_CALLS: Final[Mapping[str, DottedName[Callable[[ProviderRow, ProviderService
 _BACKGROUND: Final = DottedName[Callable[[ProviderRow, ProviderServices], ProviderBackground]](
     "tollgate.providers.transports.background:make_background"
 )
-
-
-# Imported at first use, because few gateways call Bedrock under a role.
-_MAKE_SESSION_TRANSPORT: Final = DottedName[
-    Callable[
-        [
-            ProviderRow,
-            "RoleSession",
-            ProviderServices,
-            Callable[[ProviderRow, ProviderServices], Transport],
-        ],
-        Transport,
-    ]
-]("tollgate.providers.transports.role_sessions:make_session_transport")
-_SESSION_NAME: Final = DottedName[Callable[[str, str | None], str]](
-    "tollgate.aws.role_sessions:session_name"
-)
+# Returns a transport that signs in the session of a caller's team.
+MakeSessionTransport = Callable[[ProviderRow, Principal, MakeTransport], Transport]
+# Imported only by gateways that call Bedrock in sessions.
+_WIRE_SESSIONS: Final = DottedName[
+    Callable[[Settings, str, ProviderServices, Clock], MakeSessionTransport]
+]("tollgate.wiring.role_sessions:wire_session_transports")
 # Maximum number of cached pairs of a provider and a session.
 _IN_SESSIONS_MAX: Final = 4000
 
@@ -109,13 +96,15 @@ _IN_SESSIONS_MAX: Final = 4000
 class Registry:
     """Creates the provider for each entry, once.
 
-    With `sessions`, each request to Bedrock is signed in a session of the caller's team.
+    With `in_session`, each request to Bedrock is signed in a session of the caller's team.
     """
 
-    def __init__(self, services: ProviderServices, sessions: "RoleSessions | None" = None) -> None:
+    def __init__(
+        self, services: ProviderServices, in_session: MakeSessionTransport | None = None
+    ) -> None:
         self._services = services
         self._providers: dict[ProviderRow, Provider] = {}
-        self.sessions = sessions
+        self.in_session = in_session
 
     def provider(self, row: ProviderRow) -> Provider:
         """Return the provider for an entry; raise RowError if the entry is invalid."""
@@ -135,13 +124,6 @@ class Registry:
                 partial(self._make_job_calls, row) if row.transport in _JOB_CALLS else None,
             )
         return provider
-
-    def in_session(self, row: ProviderRow, session: "RoleSession") -> Provider:
-        """Return the provider for an entry, with a transport that signs in a session."""
-        transport = _MAKE_SESSION_TRANSPORT()(
-            row, session, self._services, TRANSPORTS[row.transport]()
-        )
-        return replace(self.provider(row), transport=transport)
 
     def _batches(self, row: ProviderRow) -> Callable[[], ProviderBatches] | None:
         """Return the loader for a provider's batches; None if the deployment cannot use them."""
@@ -192,6 +174,14 @@ def _check_needs(row: ProviderRow) -> None:
         raise RowError(f"provider {row.slug}: auth {row.auth} needs region")
 
 
+def wire_registry(settings: Settings, services: ProviderServices, clock: Clock) -> Registry:
+    """Return the registry, with sessions if the settings name a role for Bedrock."""
+    role_arn = settings.bedrock_role_arn
+    if role_arn is None:
+        return Registry(services)
+    return Registry(services, _WIRE_SESSIONS()(settings, role_arn, services, clock))
+
+
 class CatalogProviders(Struct, frozen=True):
     """The providers of one catalog."""
 
@@ -209,7 +199,8 @@ class CatalogProviders(Struct, frozen=True):
         provider = self._found.get(slug)
         if provider is None:
             provider = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
-        if self.registry.sessions is None:
+        make = self.registry.in_session
+        if make is None:
             return provider
         row = self.catalog.providers[slug]
         if row.transport not in BEDROCK_TRANSPORTS and row.auth not in SIGNED_SERVICES:
@@ -219,6 +210,8 @@ class CatalogProviders(Struct, frozen=True):
         if in_session is None:
             if len(self._in_sessions) >= _IN_SESSIONS_MAX:
                 self._in_sessions.clear()
-            session = self.registry.sessions.session(_SESSION_NAME()(*place[1:]))
-            in_session = self._in_sessions[place] = self.registry.in_session(row, session)
+            in_session = replace(
+                provider, transport=make(row, principal, TRANSPORTS[row.transport]())
+            )
+            self._in_sessions[place] = in_session
         return in_session

@@ -1,6 +1,6 @@
 """Lets the engine process an answer that a provider has already given, under an existing hold."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import UpstreamError
-from tollgate.core.limits import SessionLimit, TierLimits
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.routing.endpoint_status import (
     AnswerTime,
@@ -89,15 +89,9 @@ class HeldPart:
         principal: Principal,
         amount_nano_usd: int,
         first_id: str | None = None,
-        *,
-        tokens: int = 0,
-        covered: bool = False,
-        tier: TierLimits | None = None,
-        session: SessionLimit | None = None,
-        models: tuple[str, ...] = (),
-        meanwhile: Callable[[], None] | None = None,
+        **_: object,
     ) -> Hold:
-        """Return a part of the submission's hold, without writing anything."""
+        """Return a part of the submission's hold, without writing anything or checking limits."""
         return replace(
             self._whole,
             id=first_id or self._whole.id,

@@ -12,7 +12,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.http1.request import Method
-from tollgate.providers.ports.base import ProviderRow
+from tollgate.providers.ports.base import ProviderRow, Transport
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.ports.base import SecretStore
 
@@ -129,6 +129,9 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     def job_region(self) -> str | None:
         """The region of the bucket for jobs; None without one."""
         return None if self.job_bucket is None else self.job_bucket.region
+
+
+MakeTransport = Callable[[ProviderRow, ProviderServices], Transport]
 
 
 class AwsSignature:

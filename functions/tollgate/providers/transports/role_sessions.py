@@ -1,22 +1,18 @@
 """A transport whose requests are signed with the credentials of a role session."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-
-from msgspec.structs import replace
 
 from tollgate.aws.container_credentials import CredentialsUnavailable
 from tollgate.aws.role_sessions import RoleSession
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.ports.base import (
     Frame,
-    ProviderRow,
     ReadyRequest,
     Timeouts,
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import ProviderServices
 
 
 class SessionTransport:
@@ -47,14 +43,3 @@ class SessionTransport:
                 ErrorCode.PROVIDER_UNAVAILABLE,
                 f"The provider {self._slug} cannot be called for this team ({failure}).",
             ) from failure
-
-
-def make_session_transport(
-    row: ProviderRow,
-    session: RoleSession,
-    services: ProviderServices,
-    make: Callable[[ProviderRow, ProviderServices], Transport],
-) -> Transport:
-    """Return a transport that `make` builds for a row, with a session's credentials."""
-    signing = make(row, replace(services, credentials=session.current))
-    return SessionTransport(row.slug, session, signing)

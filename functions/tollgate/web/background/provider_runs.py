@@ -8,13 +8,12 @@ of responses, so a request whose reply was lost is never sent again: the respons
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
 from tollgate.core.background import BackgroundResponse, ProviderRun
-from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError, UpstreamError
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
@@ -29,6 +28,7 @@ from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
 from tollgate.engine.rounds.native_tools import leave_to_provider
+from tollgate.engine.rounds.server_tools import offer_server_tools
 from tollgate.engine.uncancelled import run_uncancelled
 from tollgate.providers.ports.background import ProviderBackground, ResponseGone
 from tollgate.providers.ports.base import WireRequest
@@ -41,9 +41,6 @@ from tollgate.stores.ports.base import Hold
 from tollgate.stores.ports.batches import BackgroundParts, LineRecords, SubmissionLedger
 from tollgate.web.background.answering import unbilled
 
-if TYPE_CHECKING:
-    from tollgate.engine.rounds.server_tools import OfferedTools
-
 _log: Final = logging.getLogger(__name__)
 
 _RETRY_S: Final = 5.0
@@ -52,10 +49,6 @@ _POLL_MIN_S: Final = 5.0
 _POLL_MAX_S: Final = 30.0
 # Seconds after which a run is given up, and cancelled at its provider.
 RUN_AT_PROVIDER_MAX_S: Final = 6 * 3_600
-# Imported with the first request that has server tools.
-_OFFER_SERVER_TOOLS: Final = DottedName[Callable[..., "OfferedTools"]](
-    "tollgate.engine.rounds.server_tools:offer_server_tools"
-)
 
 
 class SubmittedCall(Struct, frozen=True, kw_only=True):
@@ -258,7 +251,7 @@ class ResponseRun:
             return None
         bound, tools = None, request
         if request.server_tools:
-            offered = _OFFER_SERVER_TOOLS()(gateway.tools, gateway.planner, request, call.principal)
+            offered = offer_server_tools(gateway.tools, gateway.planner, request, call.principal)
             if offered.left_out or offered.injected is None:
                 return None
             tools, bound = offered.request, offered.injected.bound

@@ -1,7 +1,7 @@
 """The JSON form of the tools, guardrails, cache, shadow and preset of an explained request."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from pydantic import BaseModel, Field, JsonValue
 
@@ -12,6 +12,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.generation import RoundsBound
 from tollgate.core.request import GenerationRequest, SystemMessage
 from tollgate.core.work.base import Work
+from tollgate.engine.guardrails.bounds import BoundedGuard, bound_guards
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.parameters import stated_parameters
@@ -21,13 +22,7 @@ from tollgate.routing.planning.shadows import is_drawn
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.shapes import Usd
 
-if TYPE_CHECKING:
-    from tollgate.engine.guardrails.bounds import BoundedGuard
-
-# Imported at first use, because few catalogs have guardrails, a cache or shadows.
-_BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
-    "tollgate.engine.guardrails.bounds:bound_guards"
-)
+# Imported at first use, because few catalogs have a cache or shadows.
 _IS_REPEATABLE: Final = DottedName[Callable[[ParsedWork], bool]](
     "tollgate.engine.replies.answer_cache:is_repeatable"
 )
@@ -91,7 +86,7 @@ class ExplainedGuardrail(BaseModel):
     cost_max: Usd = Field(description="highest cost of all judgements, which is part of `hold`")
 
     @classmethod
-    def of(cls, guard: "BoundedGuard") -> Self:
+    def of(cls, guard: BoundedGuard) -> Self:
         """Convert a guardrail to its JSON."""
         return cls(
             name=guard.name,
@@ -197,5 +192,5 @@ def explain_guardrails(
     has_guards = planner.catalog.guardrails or principal.guardrails
     if not has_guards or survey.plan is None:
         return []
-    bound = _BOUND_GUARDS()(planner, work, principal, survey.plan, now_s=now_s)
+    bound = bound_guards(planner, work, principal, survey.plan, now_s=now_s)
     return [ExplainedGuardrail.of(guard) for guard in bound]
