@@ -1,6 +1,5 @@
 """Creates a background response: admits its request, stores it, and replies at once."""
 
-import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -8,10 +7,11 @@ from typing import Final
 from msgspec import Struct, json
 
 from tollgate.core.background import RESPONSE_PREFIX, BackgroundResponse
-from tollgate.core.errors import GatewayError, permission_denied
+from tollgate.core.errors import permission_denied
 from tollgate.core.ids import created_s
 from tollgate.core.principal import PLAYGROUND
 from tollgate.engine.admission import admit, budget_left_percent
+from tollgate.engine.batches.waking import wake_worker
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
 from tollgate.engine.replies.sink import STREAM_HEADERS, ReplyWriter
@@ -19,11 +19,9 @@ from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.render import ResponseRenderer
 from tollgate.ingress.responses.stored import ENABLE_STORAGE
 from tollgate.ingress.shared.media import field_refusal
-from tollgate.stores.ports.batches import BackgroundServices, BatchPlace
+from tollgate.stores.ports.batches import BackgroundServices
 from tollgate.web.background.events import events_name, follow, queued_events
 from tollgate.web.background.shown import QUEUED
-
-_log: Final = logging.getLogger(__name__)
 
 # The part with the request, from which the worker makes the same call.
 REQUEST: Final = "request"
@@ -75,7 +73,7 @@ async def start_background(
     if job.streams:
         await services.parts.put(job, events_name(0), queued_events(shown))
     await services.store.create(job)
-    await _wake(services, job)
+    await wake_worker(services.queue, job)
     named = {"x-request-id": call.request_id}
     if not job.streams:
         await reply.start(200, {"content-type": "application/json", **named})
@@ -112,13 +110,3 @@ def _render_queued(gateway: Gateway, parsed: ParsedCall, job: BackgroundResponse
     )
     renderer = ResponseRenderer(parsed, served, credits_per_usd=gateway.credits_per_usd)
     return renderer.begun("queued")
-
-
-async def _wake(services: BackgroundServices, job: BackgroundResponse) -> None:
-    """Send a message to a worker; if that fails, the list of open jobs wakes one later."""
-    if services.queue is None:
-        return
-    try:
-        await services.queue.send(BatchPlace(job.workspace_id, job.id))
-    except GatewayError as failure:
-        _log.warning("no worker was woken for %s: %s", job.id, failure.message)

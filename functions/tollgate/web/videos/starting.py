@@ -1,6 +1,5 @@
 """Creates a video: holds its price, stores its request for a worker, and replies at once."""
 
-import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -16,6 +15,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.videos import VIDEO_PREFIX, Video
 from tollgate.core.work.video import VideoRequest
 from tollgate.engine.admission import admit, budget_left_percent
+from tollgate.engine.batches.waking import wake_worker
 from tollgate.engine.files.named_files import find_files_of
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
@@ -26,10 +26,8 @@ from tollgate.ingress.work.videos.format import show_video
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import PriceSchedule, bill
 from tollgate.stores.ports.base import Hold
-from tollgate.stores.ports.batches import BatchPlace, VideoServices
+from tollgate.stores.ports.batches import VideoServices
 from tollgate.stores.rules.sweep import lost_generation
-
-_log: Final = logging.getLogger(__name__)
 
 # Headers with credentials, which are not stored: the worker finds the caller by the key's id.
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
@@ -145,7 +143,7 @@ async def _queue(
     except GatewayError as failure:
         await gateway.ledger.settle(hold, unmade_record(hold, failure))
         raise
-    await _wake(services, video)
+    await wake_worker(services.queue, video)
     return video
 
 
@@ -166,13 +164,3 @@ def unmade_record(hold: Hold, failure: GatewayError) -> GenerationRecord:
         hold.id, hold.workspace_id, hold.key_id, held_nano_usd=hold.wallet_nano_usd
     )
     return replace(lost, outcome="error", error=failure.code.value)
-
-
-async def _wake(services: VideoServices, video: Video) -> None:
-    """Send a message that wakes a worker; if that fails, the sweeper wakes one later."""
-    if services.queue is None:
-        return
-    try:
-        await services.queue.send(BatchPlace(video.workspace_id, video.id))
-    except GatewayError as failure:
-        _log.warning("no worker was woken for %s: %s", video.id, failure.message)
