@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 
 from tollgate.core.errors import invalid_request, not_found
 from tollgate.engine.batches.lines import BATCH_FORMATS
+from tollgate.engine.batches.waking import wake_worker
 from tollgate.stores.ports.batches import BatchPlace
 from tollgate.stores.rules.batches import cancel
 from tollgate.web.admission import Caller, OwnThings, admitted_router
@@ -14,7 +15,6 @@ from tollgate.web.batches.new_batches import (
     batch_store,
     create_batch,
     find_batch,
-    wake_worker,
 )
 from tollgate.web.own import Own
 from tollgate.web.services import Services
@@ -83,7 +83,7 @@ def batch_routes(services: Services) -> APIRouter:
         if cancelled is None:
             # The batch has ended, or its results are being written.
             return BatchObject.of(await find_batch(services, own, batch_id, "openai"))
-        await wake_worker(services, cancelled)
+        await wake_worker(services.batch_queue, cancelled)
         return BatchObject.of(cancelled)
 
     return router

@@ -11,6 +11,7 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.files.stored import NewFile
 from tollgate.core.principal import Principal
+from tollgate.engine.batches.waking import wake_worker
 from tollgate.ingress.formats import MESSAGES
 from tollgate.stores.ports.batches import BatchPlace
 from tollgate.stores.rules.batches import cancel
@@ -30,7 +31,6 @@ from tollgate.web.batches.new_batches import (
     create_batch,
     find_batch,
     no_batch,
-    wake_worker,
 )
 from tollgate.web.files.file_routes import content_reply
 from tollgate.web.own import Own
@@ -147,7 +147,7 @@ def _add_batch(router: APIRouter, services: Services) -> None:
         cancelled = await batch_store(services).change(place, lambda found: cancel(found, now_s))
         if cancelled is None:
             return _shown(request, await find(own, batch_id))
-        await wake_worker(services, cancelled)
+        await wake_worker(services.batch_queue, cancelled)
         return _shown(request, cancelled)
 
     @router.delete("/{batch_id}")

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from tollgate.core.batches import BATCH_PREFIX, BATCH_WINDOW_S, Batch, BatchClient
-from tollgate.core.errors import GatewayError, RequestError, not_found
+from tollgate.core.errors import RequestError, not_found
 from tollgate.core.principal import Principal
+from tollgate.engine.batches.waking import wake_worker
 from tollgate.stores.ports.batches import BatchPlace, BatchStore
 from tollgate.web.own import Own
 from tollgate.web.services import Services
@@ -48,20 +49,8 @@ async def create_batch(
         output_expires_s=output_expires_s,
     )
     await batch_store(services).create(batch)
-    await wake_worker(services, batch)
+    await wake_worker(services.batch_queue, batch)
     return batch
-
-
-async def wake_worker(services: Services, batch: Batch) -> None:
-    """Send a message to a worker; without a queue, this host's workers poll for batches."""
-    if services.batch_queue is None:
-        return
-    try:
-        await services.batch_queue.send(BatchPlace(batch.workspace_id, batch.id))
-    except GatewayError as failed:
-        # A lost message only delays the batch, because scheduled upkeep wakes a worker for every
-        # open batch.
-        services.journal.unexpected_error(failed, batch.id)
 
 
 async def find_batch(services: Services, own: Own, batch_id: str, client: BatchClient) -> Batch:
