@@ -61,6 +61,14 @@ async def test_c95_a_quota_in_usd_is_a_limit_to_warn_of(
     assert hold.warning == warned
 
 
+async def test_c95_a_used_quota_of_other_models_is_not_warned_of(stores: AnyStores) -> None:
+    key = replace(KEY, limits_nano_usd={}, quotas="usd/day=0.000000100@a/*")
+    _, principal = await funded_key(stores, 10**6, key)
+    await stores.ledger.hold(principal, 90, models=("a/b",))
+    hold = await stores.ledger.hold(principal, 1, models=("c/d",))
+    assert hold.warning is None
+
+
 async def test_c95_the_limit_that_is_used_most_may_be_one_or_the_other(stores: AnyStores) -> None:
     key = replace(KEY, quotas="usd/hour=0.000000095")
     _, principal = await funded_key(stores, 10**6, key)

@@ -25,7 +25,7 @@ export async function render({ params, signal, refresh }) {
     const found = keys.filter((key) => `${key.name} ${key.id} ${key.role} ${Object.values(key.labels).join(" ")}`.toLowerCase().includes(words));
     const some = found.slice(0, SHOWN_MAX);
     show(list, found.length > some.length && quiet(`The first ${SHOWN_MAX} of ${count(found.length)} keys are shown.`));
-    add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : keys.length ? empty("No keys match.", p("Change the filter above, or create a key.")) : empty("There are no keys yet."));
+    add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : keys.length ? empty("No keys match.", p("Change the filter above, or create a key.")) : empty("No keys yet."));
   };
   const oninput = ({ target }) => {
     // The address keeps the filter when a changed key reloads the view.

@@ -83,7 +83,7 @@ class Video(Job, frozen=True, kw_only=True, omit_defaults=True):
         return VIDEO_DAYS * DAY_S
 
     def is_expired(self, now_s: float) -> bool:
-        """Return whether a video has ended so long ago that it is no longer shown."""
+        """Return whether a video that has ended is too old to be shown."""
         return self.ended_s is not None and self.ended_s + self.kept_s <= now_s
 
     @property

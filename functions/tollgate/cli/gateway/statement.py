@@ -92,8 +92,8 @@ def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
-    """Return whether the table needs a column: if there are no lines, or if a line has another
-    value than the usual one.
+    """Return whether the table needs a column, because a line has an unusual value or there are no
+    lines.
     """
     usual = (None, _USUAL.get(name))
     return not found["lines"] or any(line[name] not in usual for line in found["lines"])

@@ -128,8 +128,9 @@ class DynamoCooldownStore:
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
     async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Return True if this request is the endpoint's one probe, if the endpoint is no longer in
-        cooldown, or if the store cannot be reached.
+        """Return True if this request alone probes the endpoint.
+
+        Also returns True if the endpoint is no longer in cooldown or the store cannot be reached.
         """
         failures, now_s = self._known(endpoint_id), self._clock.now_s()
         if failures is None or not failures.rests(now_s, policy):

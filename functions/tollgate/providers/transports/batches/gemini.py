@@ -4,8 +4,8 @@ A file of requests, unlike a body with requests, is not limited to 20 MB, and it
 keys of the requests. https://ai.google.dev/gemini-api/docs/batch-api, and the references of batches
 and files, https://ai.google.dev/api/batch-api and https://ai.google.dev/api/files (2026-11-28)
 
-Embeddings have a method of their own, which embeds one text a line, whereas interactive requests
-have lists of texts: https://ai.google.dev/gemini-api/docs/embeddings, "Batch embeddings", and
+Embeddings use another method, which embeds one text per line, although an interactive request can
+have several texts: https://ai.google.dev/gemini-api/docs/embeddings, "Batch embeddings", and
 `AsyncBatchEmbedContentRequest` of the API's discovery document (2026-11-28).
 """
 
