@@ -108,7 +108,7 @@ def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     for question in ("has no authentication", "Parameter AlertWebhookUrl", "Save arguments"):
         assert question not in first.screen
 
-    # Every deployment deploys the API again (decision 266), and nothing else without a change.
+    # Every deployment deploys the API again (decision 1), and nothing else without a change.
     second = on_terminal(deploy_command(config), signed_in, [YES])
     assert (second.status, second.unasked) == (0, ()), second.screen
     changes = second.screen.partition(YES[0])[0]
