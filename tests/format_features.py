@@ -197,6 +197,7 @@ _CHAT = [
         CHAT.name,
         temperature=0.3,
         top_k=7,
+        min_p=0.1,
         stop=["END"],
         seed=7,
         presence_penalty=0.5,
