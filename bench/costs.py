@@ -1,8 +1,8 @@
 """Dollars for a million requests by where chat runs, from list prices and measured CPU time.
 
-`python -m bench.costs` writes the table of docs/scale.md, and nothing in the table is stated
-elsewhere. Prices are of us-east-1, Linux on arm64, without discounts; the provider's bill, DynamoDB
-and logs are the same everywhere and left out.
+`python -m bench.costs` writes the table of docs/performance.md, and that of its numbers in
+bench/README.md. Prices are of us-east-1, Linux on arm64, without discounts. The provider's bill,
+DynamoDB and logs are left out, because they cost the same everywhere.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "scale.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
+SOURCES: Final = Path(__file__).parent / "README.md"
 BEGIN: Final = "<!-- made by python -m bench.costs -->"
 END: Final = "<!-- end -->"
 RATES: Final = (1, 10, 100, 1_000)
@@ -115,7 +116,7 @@ def _digits(value: float) -> str:
 
 
 def write_table() -> Iterator[str]:
-    """Yield the lines of the table."""
+    """Yield the lines of the table of prices."""
     yield "| requests a second | on demand | managed, 16 at once | managed, 64 at once | `serve` |"
     yield "|---|---|---|---|---|"
     for rate in RATES:
@@ -131,19 +132,23 @@ def write_table() -> Iterator[str]:
         f"From {break_even(16):.1f} requests a second on (16 at once), day and night, managed"
         " instances cost less than functions on demand."
     )
-    yield ""
+
+
+def write_sources() -> Iterator[str]:
+    """Yield the lines of the table of numbers and their sources."""
     yield "| number | | source |"
     yield "|---|---|---|"
     for name, row in ROWS.items():
         yield f"| {name} | {_digits(row.value)} {row.unit} | {row.source} |"
 
 
-def written(page: str) -> str:
-    """Return the page with its table as computed."""
+def written(page: str, lines: Iterator[str]) -> str:
+    """Return the page with these lines as its table."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n" + "\n".join(write_table()) + f"\n{END}{after}"
+    return f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page, lines in ((PAGE, write_table()), (SOURCES, write_sources())):
+        page.write_text(written(page.read_text(encoding="utf-8"), lines), encoding="utf-8")

@@ -8,7 +8,7 @@ FAILED = {"type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error
 REDACTED = {"type": "redacted_thinking", "data": "c2ln"}
 SEARCHED = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 ANSWERED: Json = {"role": "assistant", "content": "So."}
-RUNS = "server tool runs, sent back"
+RUNS = "server tool runs"
 _RUN = {
     "id": "call_1",
     "type": "server_tool",

@@ -1,4 +1,4 @@
-"""The table of docs/migrating.md: what twelve example configs in LiteLLM's wheel become.
+"""The sums of docs/migrating.md: what twelve example configs in LiteLLM's wheel become.
 
     python -m tests.litellm_examples litellm-*.whl
 

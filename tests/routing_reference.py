@@ -1,4 +1,4 @@
-"""The reference of docs/routing-reference.md: every key of routing.yaml, from its JSON Schema.
+"""The reference of infra/routing-reference.md: every key of routing.yaml, from its JSON Schema.
 
 `python -m tests.routing_reference` writes it. The schema is made from the fields of the sections,
 so that a key is described once, beside its field.
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = ROOT / "docs" / "routing-reference.md"
+PAGE: Final = ROOT / "infra" / "routing-reference.md"
 SCHEMA: Final = ROOT / "infra" / "schema" / "routing.v1.json"
 BEGIN: Final = "<!-- made by python -m tests.routing_reference -->"
 END: Final = "<!-- end -->"

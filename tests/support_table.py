@@ -1,7 +1,7 @@
-"""The lists of docs/providers.md: what each format and provider can do, by trying its codec.
+"""The lists of docs/providers.md: what the endpoints of each provider can do, by trying codecs.
 
 `python -m tests.support_table` writes them. Nothing in them is stated: an outcome is what a codec
-made of a request that wants the one thing, or of frames that answer with it.
+made of a request that wants the one thing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,29 +10,14 @@ from typing import Final, get_args
 
 from msgspec.structs import replace
 
-from tests.outcome_list import departure_list, outcome_list
-from tests.unit.providers.request_options import (
-    HI,
-    OPTIONS,
-    PLAIN,
-    TEXT_OPTIONS,
-    as_one_text,
-    shown,
-)
+from tests.outcome_list import departure_list
+from tests.unit.providers.request_options import HI, OPTIONS, PLAIN, shown
 from tests.unit.providers.requests import PDF, PNG, SCHEMA, WAV
-from tests.unit.providers.shared_cases import ANSWERS, cases_of, expected_parts, parts_of, read
-from tests.upstream.wires import EVERY_WIRE, Wire
-from tollgate.core.content import Audio, Document, Image, MediaUrl, ToolCall
+from tollgate.core.content import Audio, Document, Image
 from tollgate.core.errors import GatewayError
-from tollgate.core.request import (
-    AssistantMessage,
-    GenerationRequest,
-    JsonOutput,
-    SchemaOutput,
-    ToolMessage,
-)
+from tollgate.core.request import GenerationRequest, SchemaOutput
 from tollgate.core.work.kinds import WorkKind
-from tollgate.providers.ports.base import Codec, Guardrail, Target
+from tollgate.providers.ports.base import Codec, Target
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
@@ -46,9 +31,6 @@ END: Final = "<!-- end -->"
 YES, NO, LEFT_OUT = "yes", "no", "named"
 Probe = Callable[[Codec, Target], str]
 
-PICTURE = "https://example.org/a.png"
-LOOKED = AssistantMessage(content=(ToolCall(id="call_1", name="weather", arguments="{}"),))
-SEEN = ToolMessage(call_id="call_1", content=(Image(source=PNG),))
 STRICT = SchemaOutput(name="city", schema=SCHEMA | {"additionalProperties": False}, strict=True)
 
 
@@ -56,16 +38,7 @@ def page(written: str) -> str:
     """Return the page with its lists made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n{_formats()}\n\n{_providers()}\n\n{END}{after}"
-
-
-def _converses(codec: Codec, target: Target) -> bool:
-    """Return whether a codec takes a conversation with tools, and not just one text."""
-    try:
-        codec.encode(PLAIN, target)
-    except GatewayError:
-        return False
-    return True
+    return f"{before}{BEGIN}\n\n{_providers()}\n\n{END}{after}"
 
 
 def _carried(request: GenerationRequest, mark: str) -> Probe:
@@ -96,10 +69,7 @@ def _granted(name: str) -> Probe:
     """Make a probe of whether every option of this name goes out, or is named as left out."""
 
     def probe(codec: Codec, target: Target) -> str:
-        known = OPTIONS if _converses(codec, target) else TEXT_OPTIONS
-        options = [option for option in known if option.name == name]
-        if not options:
-            return NO
+        options = [option for option in OPTIONS if option.name == name]
         try:
             sent = [codec.encode(option.request, target) for option in options]
         except GatewayError:
@@ -113,58 +83,16 @@ def _granted(name: str) -> Probe:
     return probe
 
 
-def _guided(field: str, value: object) -> Probe:
-    def probe(codec: Codec, target: Target) -> str:
-        plain = PLAIN if _converses(codec, target) else as_one_text(PLAIN)
-        request = replace(plain, tools=(), guided={field: value})
-        try:
-            sent = codec.encode(request, target)
-        except GatewayError:
-            return "refused"
-        return YES if field in sent.body else "emulated"
-
-    return probe
-
-
 def _choices(codec: Codec, target: Target) -> str:
     is_native = codec.demultiplexer is not None and target.dialect.native_choices
     return "native" if is_native else "fanned out"
 
 
-def _guarded(codec: Codec, target: Target) -> str:
-    guarded = replace(target, guardrail=Guardrail(id="g-1", version="1"))
-    return _carried(PLAIN, "g-1")(codec, guarded)
-
-
-IMAGE: Final = _carried(shown(HI, Image(source=PNG)), PNG.base64)
-AUDIO: Final = _carried(shown(HI, Audio(source=WAV, format="wav")), WAV.base64)
-PDF_FILE: Final = _carried(shown(HI, Document(source=PDF)), PDF.base64)
-JSON_SCHEMA: Final = _formed(replace(PLAIN, tools=(), output_format=STRICT))
-REQUESTS: Final[Mapping[str, Probe]] = {
-    "image as data": IMAGE,
-    "image by URL, fetched by the provider": _carried(
-        shown(HI, Image(source=MediaUrl(url=PICTURE))), PICTURE
-    ),
-    "image in a tool result": _carried(
-        replace(PLAIN, messages=(*PLAIN.messages, LOOKED, SEEN)), PNG.base64
-    ),
-    "audio": AUDIO,
-    "PDF as data": PDF_FILE,
-    "JSON schema": JSON_SCHEMA,
-    "JSON schema next to tools": _formed(replace(PLAIN, output_format=STRICT)),
-    "JSON object": _formed(replace(PLAIN, tools=(), output_format=JsonOutput())),
-    "`suffix`": _carried(replace(as_one_text(PLAIN), suffix="The end."), "The end."),
-    "`guided_choice`": _guided("guided_choice", ["yes", "no"]),
-    "`guided_regex`": _guided("guided_regex", "[a-z]+"),
-    "`n`": _choices,
-    "the operator's guardrail": _guarded,
-    **{f"`{name}`": _granted(name) for name in dict.fromkeys(option.name for option in OPTIONS)},
-}
 OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
-    "image": IMAGE,
-    "audio": AUDIO,
-    "PDF": PDF_FILE,
-    "JSON schema": JSON_SCHEMA,
+    "image": _carried(shown(HI, Image(source=PNG)), PNG.base64),
+    "audio": _carried(shown(HI, Audio(source=WAV, format="wav")), WAV.base64),
+    "PDF": _carried(shown(HI, Document(source=PDF)), PDF.base64),
+    "JSON schema": _formed(replace(PLAIN, tools=(), output_format=STRICT)),
     "reasoning": _granted("reasoning"),
     "`cache_control`": _granted("cache_control"),
     "`n`": _choices,
@@ -172,26 +100,6 @@ OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
     "`seed`": _granted("seed"),
     "`logprobs`": _granted("logprobs"),
 }
-
-
-def _formats() -> str:
-    columns = {
-        wire.name: [
-            *(_understood(wire, case) for case in ANSWERS),
-            *(probe(wire.codec, wire.target) for probe in REQUESTS.values()),
-        ]
-        for wire in EVERY_WIRE
-    }
-    return outcome_list([*(f"answers: {case}" for case in ANSWERS), *REQUESTS], columns)
-
-
-def _understood(wire: Wire, case: str) -> str:
-    """Return whether a stream of this case, its bytes one by one, is read correctly."""
-    if case not in cases_of(wire):
-        return "-"
-    body = wire.body(wire.write(ANSWERS[case]))
-    response = read(wire, [bytes([byte]) for byte in body])
-    return YES if [*parts_of(response)] == [*expected_parts(ANSWERS[case])] else NO
 
 
 def _providers() -> str:

@@ -57,7 +57,7 @@ TIMING: Final = Question(
 MANAGED: Final = Question(
     name="full managed environments",
     expected="streams arrive piece by piece; requests beyond all places get 503 with Retry-After",
-    otherwise="set ChatCapacity to on-demand, and compare docs/scale.md with the function's log",
+    otherwise="set ChatCapacity to on-demand, and compare the log with docs/performance.md",
 )
 THROTTLE: Final = Question(
     name="throttle in STREAM mode",

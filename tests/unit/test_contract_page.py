@@ -73,7 +73,7 @@ def test_every_number_that_is_cited_is_defined(
         *stated,
         *defined_in("functions/tollgate/providers/README.md", r"^- \*\*(Q[0-9]+)\*\* "),
         *defined_in("docs/ledger.md", r"^\| (I[0-9]+) \|"),
-        *defined_in("docs/routing-reference.md", r"^- \*\*(R[0-9]{3})\*\* "),
+        *defined_in("infra/routing-reference.md", r"^- \*\*(R[0-9]{3})\*\* "),
         *DECISIONS,
     }
     assert len(cited) > 150

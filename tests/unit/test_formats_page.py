@@ -1,6 +1,6 @@
 """docs/formats/ says what becomes of each thing that a client says, at each codec.
 
-Keeps C13, C80.
+Keeps C13, C18, C80.
 """
 
 import pytest

@@ -1,6 +1,6 @@
-"""docs/providers.md says what the codecs do; each quirk of a provider is listed and has a test.
+"""docs/providers.md says what its endpoints accept; each quirk of a provider is listed and has a test.
 
-Keeps C11, C13, C14, C16, C18.
+Keeps C11, C13, C14, C16.
 """
 
 import re

@@ -1,11 +1,15 @@
-"""The prices of docs/scale.md are those that bench/costs.py computes."""
+"""The prices of docs/performance.md are those that bench/costs.py computes."""
 
 from bench import costs
 
 
-def test_the_page_has_the_computed_table() -> None:
-    page = costs.PAGE.read_text(encoding="utf-8")
-    assert page == costs.written(page), "run python -m bench.costs"
+def test_the_pages_have_the_computed_tables() -> None:
+    for path, lines in (
+        (costs.PAGE, costs.write_table()),
+        (costs.SOURCES, costs.write_sources()),
+    ):
+        page = path.read_text(encoding="utf-8")
+        assert page == costs.written(page, lines), "run python -m bench.costs"
 
 
 def test_on_demand_does_not_depend_on_the_rate_and_waiting_is_most_of_it() -> None:

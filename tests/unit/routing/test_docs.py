@@ -1,4 +1,4 @@
-"""docs/routing-reference.md has every key and problem of the file; what guides show passes it."""
+"""infra/routing-reference.md has every key and problem of the file; what guides show passes it."""
 
 import json
 import re

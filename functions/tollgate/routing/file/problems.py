@@ -36,7 +36,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     line: int
     column: int
     code: str
-    """A code from R001 to R072, as listed in docs/routing-reference.md."""
+    """A code from R001 to R072, as listed in infra/routing-reference.md."""
     message: str
     severity: Severity = "error"
     hint: str = ""
