@@ -222,7 +222,8 @@ def openai_limit_headers(
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """Return the routing in the form used by all formats; a successful attempt has status 200."""
+    """Return how a request was routed, the same in all formats; a successful attempt has status
+    200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

@@ -1,4 +1,5 @@
-"""Section `presets` in routing.yaml: requests that callers complete by name."""
+"""Section `presets` in routing.yaml: settings of a request, which callers apply by naming the
+preset."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -89,7 +90,7 @@ class PresetSection(Strict):
     reasoning: Effort | None = None
     """Effort of the reasoning."""
     tools: Annotated[tuple[ServerToolId, ...], Field(max_length=8)] = ()
-    """Tools of `server_tools` that every request offers."""
+    """Tools of `server_tools` that every request with the preset offers."""
     fixed: Annotated[tuple[Slug, ...], Field(max_length=32)] = ()
     """Keys of the preset, and names of `parameters`, whose values replace the caller's. For all
     others, the caller's value takes precedence.

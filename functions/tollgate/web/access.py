@@ -77,9 +77,10 @@ _COMMIT_FORM: Final = re.compile(r"[0-9A-Za-z._-]{1,64}\+?")
 # The place of an authenticated caller in the scope of a request.
 PRINCIPAL: Final = "tollgate.principal"
 _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
-# The ids of files and responses that the body of a metered request names follow `own`.
+# `own` also applies to the files and responses that the body of a metered request names.
 _SPENDER: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
-# A playground secret can only use these routes and end itself: a thief reads and changes nothing.
+# A playground secret can only use these routes and revoke itself, so a thief can neither read nor
+# change anything.
 METERED: Final = Access(roles=_SPENDER.roles | {PLAYGROUND}, own=_OWN | {PLAYGROUND})
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))

@@ -91,7 +91,8 @@ def _preset(
 
 
 def _choose(offers: Sequence[str], wanted: Mapping[str, Any]) -> list[str]:
-    """Return `provider/upstream` of the providers that a preset admits, its own order first."""
+    """Return `provider/upstream` of the providers that a preset admits, first those in its
+    `order`."""
 
     def listed(key: str) -> list[str]:
         return [_PROVIDERS.get(name, name) for name in name_list(wanted.get(key))]

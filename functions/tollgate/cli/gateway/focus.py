@@ -64,7 +64,7 @@ def focus_rows(
             yield _charge(workspace_id, day, row["usage"]) | _describe_usage(row)
     for entry in refunds:
         day = datetime.fromisoformat(entry["created_at"]).date()
-        # Gateways of earlier releases, and refunds that they booked, lack `refunded`.
+        # Earlier releases did not return or store `refunded`, so it may be missing.
         refunded = entry.get("refunded") or {}
         labels = {name: refunded[name] for name in ("team", "member") if refunded.get(name)}
         if refunded.get("source") == PLAYGROUND:

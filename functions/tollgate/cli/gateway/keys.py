@@ -282,9 +282,10 @@ def _switch(
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> None:
-    """Set each setting, period or label that `--no` names to null.
+    """Set to null each setting, period or label that `--no` names.
 
-    `--no team` removes the key's team, or else the label `team`; the same applies to `member`.
+    `--no team` removes the key from its team or, if it has none, removes the label `team`; `--no
+    member` works likewise.
     """
     for name in without:
         if name in PERIODS:

@@ -173,7 +173,8 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
-    """Yield tiers and later prices; a later price has every rate, because it replaces them all."""
+    """Yield the tiers of the base price, then later prices; a later price states every rate,
+    because it replaces all earlier rates."""
     yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:

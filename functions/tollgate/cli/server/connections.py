@@ -1,5 +1,5 @@
-"""Limits on the size of request heads, on connections that wait for a request, and on the CPU that
-the rest of a refused body takes.
+"""Limits the size of request heads, the connections that wait for a request, and the CPU spent on
+the rest of a refused body.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ _CONTENT_LENGTH: Final = b"content-length"
 _TRANSFER_ENCODING: Final = b"transfer-encoding"
 _CLOSE: Final = (b"connection", b"close")
 _GONE_WITHIN_S: Final = 1.0
-# h11 copies what it receives three times, which for 256 KB, asyncio's size, takes ten times as long
-# as for four times 64 KB.
+# h11 copies each received block three times; one block of 256 KB, asyncio's default, takes ten
+# times as long as four of 64 KB.
 _RECEIVED_BYTES_MAX: Final = 64 * 1024
 # Linux then discards received bytes without copying them (tcp(7), 2026-11-27).
 _DISCARDING: Final = socket.MSG_TRUNC if sys.platform == "linux" else 0
@@ -129,7 +129,8 @@ class GuardedListener(socket.socket):
     def discard_rest(self, client: Any) -> None:
         """Discard the unread body from a client address; the caller closes the connection."""
         connection = self._open.get(client)
-        # A server that stops has closed the listener, and then closes connections at once.
+        # If the listener is closed, the server is stopping and closes connections at once, so
+        # nothing is discarded.
         if connection is not None and self.fileno() != -1:
             connection.is_discarding = True
 
@@ -203,8 +204,8 @@ class _Rest:
 
 
 class RequestGuard:
-    """An ASGI app that, before any route, refuses long request heads, and bodies with two different
-    length headers.
+    """An ASGI app that, before any route, refuses long request heads, and requests with both
+    Content-Length and Transfer-Encoding.
 
     If a request is answered before its body was read, and much of the body is still to come, the
     answer closes the connection, and the rest of the body is discarded.

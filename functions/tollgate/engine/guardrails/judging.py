@@ -203,7 +203,7 @@ class Judging:
             pieces.append(text[place : match.begin])
             if of_request:
                 original = text[match.begin : match.end]
-                pieces.append(self.masks.mark(match.finding, original, restores=row.restores))
+                pieces.append(self.masks.mask(match.finding, original, restores=row.restores))
             else:
                 pieces.append(f"[{match.finding}]")
             place = match.end

@@ -1,18 +1,18 @@
-"""Replaces findings with marks, and the marks in an answer with the original texts."""
+"""Replaces findings with masks, and the masks in an answer with the original texts."""
 
 import re
 from collections import Counter
 from typing import Final
 
-_MARK: Final = re.compile(r"\[[a-z][a-z0-9_]{0,31}_[0-9]{1,6}\]")
+_MASK: Final = re.compile(r"\[[a-z][a-z0-9_]{0,31}_[0-9]{1,6}\]")
 MARK_CHARACTERS_MAX: Final = 41
 
 
 class Masks:
-    """Marks of one generation; the same text always has the same mark."""
+    """Marks of one generation; the same text always has the same mask."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, str] = {}
+        self._masks: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
         self._originals: dict[str, str] = {}
         self._issued: set[str] = set()
@@ -20,32 +20,32 @@ class Masks:
     def __bool__(self) -> bool:
         return bool(self._originals)
 
-    def mark(self, finding: str, original: str, *, restores: bool) -> str:
-        """Return the mark for a text, such as `[email_1]`."""
-        mark = self._marks.get(original)
-        if mark is None:
+    def mask(self, finding: str, original: str, *, restores: bool) -> str:
+        """Return the mask for a text, such as `[email_1]`."""
+        mask = self._masks.get(original)
+        if mask is None:
             self._numbers[finding] += 1
-            mark = self._marks[original] = f"[{finding}_{self._numbers[finding]}]"
-            self._issued.add(mark)
+            mask = self._masks[original] = f"[{finding}_{self._numbers[finding]}]"
+            self._issued.add(mask)
         if restores:
-            self._originals[mark] = original
-        return mark
+            self._originals[mask] = original
+        return mask
 
     def unmarked(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of a text that are outside all marks of this generation."""
+        """Return the spans of a text that are outside all masks of this generation."""
         spans, place = [], 0
-        for mark in _MARK.finditer(text):
-            if mark.group() in self._issued:
-                spans.append((place, mark.start()))
-                place = mark.end()
+        for mask in _MASK.finditer(text):
+            if mask.group() in self._issued:
+                spans.append((place, mask.start()))
+                place = mask.end()
         return [*spans, (place, len(text))]
 
     def restore(self, text: str) -> str:
-        """Return the text with the originals in place of restorable marks."""
-        return _MARK.sub(lambda mark: self._originals.get(mark.group(), mark.group()), text)
+        """Return the text with the originals in place of restorable masks."""
+        return _MASK.sub(lambda mask: self._originals.get(mask.group(), mask.group()), text)
 
 
-def complete_marks(text: str) -> int:
-    """Return the length of an unfinished text without any incomplete mark at its end."""
+def complete_masks(text: str) -> int:
+    """Return the length of an unfinished text without any incomplete mask at its end."""
     begin = text.rfind("[", max(0, len(text) - MARK_CHARACTERS_MAX))
     return len(text) if begin < 0 or "]" in text[begin:] else begin

@@ -348,7 +348,7 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
 
 
 def _secrets(routing: Routing) -> Iterator[str]:
-    """Yield the ARN of each secret with a key."""
+    """Yield the ARN of each secret that contains a provider's key."""
     for name in secret_names(routing):
         # Secrets Manager appends six random characters to an ARN. Question marks match exactly
         # these; a star would also match longer names.

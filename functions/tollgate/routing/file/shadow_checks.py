@@ -11,8 +11,8 @@ from tollgate.routing.file.promise_checks import PlacedModel, list_shadow_models
 def check_shadow(
     document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
 ) -> Iterator[Problem]:
-    """Yield a problem for each model of a route, its shadow or its judge that is not a chat model;
-    undefined models are reported elsewhere.
+    """Yield a problem if a route with a shadow has a model that is not a chat model, and one for
+    each such model of the shadow and its judge; undefined models are reported elsewhere.
     """
     if route.shadow is None:
         return

@@ -53,9 +53,9 @@ from tollgate.stores.rules.slices import (
 
 # Maximum number of attempts; concurrent holds rarely take the room that is being moved.
 _TRIES_MAX: Final = 5
-# Allowance for requests between the read and a retried transaction: such requests delay the time at
-# which a rate's bucket is full. The buckets of new slices are full that much later. Each retry
-# allows four times as much.
+# Each request that arrives between the read and the transaction delays the time at which a rate's
+# bucket is full. A retry therefore adds this margin to that time in the new slices; each further
+# retry adds four times as much as the one before.
 _RATE_MARGIN_US: Final = 250_000
 _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
@@ -242,8 +242,9 @@ class _Parts:
         room: dict[str, int] = {}
         for name, amount in amounts.items():
             gives, bucket = read_number(item, name) - amount, self._bucket(name)
-            # The guard requires that the amount given up is still unused. If the bucket already had
-            # less when it was read, the level is over its limit, and there is no room to guard.
+            # The write requires that the slice has not used the amount that it gives up. If less
+            # than this was unused when the slice was read, the level is over its limit, and there
+            # is nothing to require.
             if gives > 0 and bucket in item and gives <= read_number(item, bucket):
                 stored = [live for live in live_buckets_of(name, self._second) if live in item]
                 room[name] = stored.index(bucket)

@@ -39,7 +39,8 @@ def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | 
 
 
 def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that may contain labels: all metadata, and any JSON in the user id."""
+    """Yield the objects that may contain labels: the metadata, and the user id if it is a JSON
+    object."""
     yield parsed.request.metadata
     yield parsed.client_metadata
     user = parsed.request.user or ""

@@ -139,7 +139,8 @@ def reference_routes(services: Services) -> APIRouter:
 
 @cache
 def _files() -> Mapping[str, PageFile]:
-    """Return the files of the reference by name; none if the viewer is not installed."""
+    """Return the files of the API reference at `/docs` by name; empty if the package that shows it
+    is not installed."""
     spec = find_spec(_VIEWER)
     if spec is None or spec.origin is None:
         return {}

@@ -81,11 +81,13 @@ class ResponsesDecoder:
         self, provider: str, *, signer: str | None, searches: bool = False, passes: bool = False
     ) -> None:
         self._provider = provider
-        # True if unknown fields are passed on; and the indexes of complete items of unknown type.
+        # True if unknown fields are passed on.
         self._passes = passes
+        # Indexes of the complete items of unknown type.
         self._passed: set[int] = set()
-        # True if the provider may search; and the indexes of the output items that were searches.
+        # True if the provider may search.
         self._searches = searches
+        # Indexes of the output items that were searches.
         self._searched: set[int] = set()
         self._signer = signer
         # The id of each reasoning item, by the item's index.
