@@ -1,4 +1,4 @@
-"""docs/providers.md says what its endpoints accept; each quirk of a provider is listed and has a test.
+"""docs/providers.md says what its endpoints accept; each quirk is listed and has a test.
 
 Keeps C11, C13, C14, C16.
 """
