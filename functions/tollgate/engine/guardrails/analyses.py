@@ -42,7 +42,7 @@ class Analysis:
                 moved = [
                     Match(each.begin - place, each.end - place, each.finding) for each in inside
                 ]
-                self._found[stage, text] = clip(moved, self._masks.unmarked(text))
+                self._found[stage, text] = clip(moved, self._masks.find_unmasked(text))
                 place += len(text) + len(_BETWEEN)
 
     def settle(self, stage: JudgedStage, text: str) -> None:

@@ -5,11 +5,11 @@ from collections import Counter
 from typing import Final
 
 _MASK: Final = re.compile(r"\[[a-z][a-z0-9_]{0,31}_[0-9]{1,6}\]")
-MARK_CHARACTERS_MAX: Final = 41
+MASK_CHARACTERS_MAX: Final = 41
 
 
 class Masks:
-    """Marks of one generation; the same text always has the same mask."""
+    """Masks of one generation; the same text always has the same mask."""
 
     def __init__(self) -> None:
         self._masks: dict[str, str] = {}
@@ -31,7 +31,7 @@ class Masks:
             self._originals[mask] = original
         return mask
 
-    def unmarked(self, text: str) -> list[tuple[int, int]]:
+    def find_unmasked(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of a text that are outside all masks of this generation."""
         spans, place = [], 0
         for mask in _MASK.finditer(text):
@@ -47,5 +47,5 @@ class Masks:
 
 def complete_masks(text: str) -> int:
     """Return the length of an unfinished text without any incomplete mask at its end."""
-    begin = text.rfind("[", max(0, len(text) - MARK_CHARACTERS_MAX))
+    begin = text.rfind("[", max(0, len(text) - MASK_CHARACTERS_MAX))
     return len(text) if begin < 0 or "]" in text[begin:] else begin

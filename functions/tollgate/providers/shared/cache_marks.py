@@ -59,11 +59,11 @@ class _Thinning:
         for part in parts:
             match part:
                 case Text() | Image() | Document() | ToolCall():
-                    yield self.unmarked(part)
+                    yield self.find_unmasked(part)
                 case _:
                     yield part
 
-    def unmarked(self, marked: _Marked) -> _Marked:
+    def find_unmasked(self, marked: _Marked) -> _Marked:
         if not self._excess or marked.cache is None:
             return marked
         self._excess -= 1

@@ -105,8 +105,8 @@ async def sum_groups(
             groups.add(row)
             if len(groups) > GROUPS_MAX:
                 raise invalid_request(
-                    f"by: there are more than {GROUPS_MAX:,} groups. Name fewer fields, fewer days, "
-                    "or a filter; without `by`, all rows come in pages.",
+                    f"by: there are more than {GROUPS_MAX:,} groups. Name fewer fields, "
+                    "fewer days, or a filter; without `by`, all rows come in pages.",
                     "by",
                 )
     for place, row in groups.rows(after):
