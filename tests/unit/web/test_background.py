@@ -4,6 +4,7 @@ Keeps C84.
 """
 
 import asyncio
+from collections import Counter
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from tests.background import Waiting, events_of, open_waiting
 from tests.batches import Died, Fate
 from tests.gateways import store_is_away
-from tests.memory.batches import MemoryJobStore
+from tests.memory.batches import MemoryBackgroundParts, MemoryJobStore
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
 from tollgate.core.background import RUN_MAX_S, WAIT_MAX_S, BackgroundResponse
 from tollgate.core.errors import LedgerError
@@ -336,6 +337,27 @@ async def test_c84_a_response_is_deleted_with_its_request_and_its_events() -> No
     assert not waiting.parts.parts
     assert not waiting.shelf.contents
     assert (await waiting.call("GET", id_)).status == 404
+
+
+class SlowParts(MemoryBackgroundParts):
+    """Parts whose deletion takes time, so that deletions of one response overlap."""
+
+    async def clear(self, job: BackgroundResponse) -> None:
+        await asyncio.sleep(1.0)
+        await super().clear(job)
+
+
+async def test_c84_c90_of_many_deletions_of_one_response_at_once_one_succeeds() -> None:
+    waiting = await open_waiting()
+    waiting.parts = SlowParts(waiting.shelf)
+    waiting.api.changes["background"] = waiting.services
+    id_ = (await waiting.ask()).json["id"]
+    await waiting.run(id_)
+    replies = await asyncio.gather(*(waiting.call("DELETE", id_) for _ in range(24)))
+    assert Counter(reply.status for reply in replies) == {200: 1, 404: 23}
+    entries = waiting.home.stores.books.entries_of_audit
+    assert [it.target for it in entries if it.action == "response.delete"] == [id_]
+    assert not waiting.parts.parts
 
 
 async def test_c84_a_response_without_a_stream_cannot_be_streamed() -> None:

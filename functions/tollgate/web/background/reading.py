@@ -77,11 +77,13 @@ async def cancel_background(services: Services, job: BackgroundResponse) -> Resp
     return await show_background(services, found)
 
 
-async def delete_background(services: Services, job: BackgroundResponse) -> None:
-    """Delete a response that has ended, with its request and events."""
+async def delete_background(services: Services, job: BackgroundResponse) -> bool:
+    """Delete a response that has ended, with its request and events; return False if another
+    caller has deleted it.
+    """
     stores = _stores(services)
     await stores.parts.clear(job)
-    await stores.store.delete(BatchPlace(job.workspace_id, job.id))
+    return await stores.store.delete(BatchPlace(job.workspace_id, job.id))
 
 
 def _stores(services: Services) -> BackgroundServices:

@@ -100,8 +100,8 @@ def response_routes(services: Services) -> APIRouter:
         await services.check_response_holds(principal.workspace_id, held)
         deleted = await responses.delete(principal.workspace_id, generation_id, by=by)
         if job is not None:
-            await delete_background(services, job)
-        elif not deleted:
+            deleted = await delete_background(services, job)
+        if not deleted:
             raise _not_found(principal)
         return DeletedResponse(id=response_id)
 
