@@ -163,6 +163,23 @@ async def test_c84_cancelling_ends_the_generation_and_bills_what_ran() -> None:
     assert await waiting.run(id_)
 
 
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/cancel")])
+async def test_c98_a_manager_who_reads_an_answer_is_recorded_on_each_way(
+    method: str, path: str
+) -> None:
+    waiting = await open_waiting()
+    manager = await waiting.key(label="manages", role="management", response_days=None)
+    id_ = (await waiting.ask()).json["id"]
+    entries = waiting.home.stores.books.entries_of_audit
+    assert (await waiting.call("GET", id_, key=manager)).json["status"] == "queued"
+    assert [it for it in entries if it.kind == "access"] == []
+    await waiting.run(id_)
+    shown = await waiting.call(method, f"{id_}{path}", key=manager)
+    assert shown.json["output"][0]["content"][0]["text"] == "Hello"
+    [read] = [it for it in entries if it.kind == "access"]
+    assert (read.action, read.target) == ("response.read", id_)
+
+
 async def test_c84_a_queued_response_that_is_cancelled_costs_nothing() -> None:
     waiting = await open_waiting()
     id_ = (await waiting.ask()).json["id"]
