@@ -4,7 +4,6 @@ Keeps C84.
 """
 
 import asyncio
-from collections import Counter
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from tests.background import Waiting, events_of, open_waiting
 from tests.batches import Died, Fate
 from tests.gateways import store_is_away
-from tests.memory.batches import MemoryBackgroundParts, MemoryJobStore
+from tests.memory.batches import MemoryJobStore
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
 from tollgate.core.background import RUN_MAX_S, WAIT_MAX_S, BackgroundResponse
 from tollgate.core.errors import LedgerError
@@ -161,23 +160,6 @@ async def test_c84_cancelling_ends_the_generation_and_bills_what_ran() -> None:
     # A second cancellation shows the same.
     assert (await waiting.call("POST", f"{id_}/cancel")).json["status"] == "cancelled"
     assert await waiting.run(id_)
-
-
-@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/cancel")])
-async def test_c98_a_manager_who_reads_an_answer_is_recorded_on_each_way(
-    method: str, path: str
-) -> None:
-    waiting = await open_waiting()
-    manager = await waiting.key(label="manages", role="management", response_days=None)
-    id_ = (await waiting.ask()).json["id"]
-    entries = waiting.home.stores.books.entries_of_audit
-    assert (await waiting.call("GET", id_, key=manager)).json["status"] == "queued"
-    assert [it for it in entries if it.kind == "access"] == []
-    await waiting.run(id_)
-    shown = await waiting.call(method, f"{id_}{path}", key=manager)
-    assert shown.json["output"][0]["content"][0]["text"] == "Hello"
-    [read] = [it for it in entries if it.kind == "access"]
-    assert (read.action, read.target) == ("response.read", id_)
 
 
 async def test_c84_a_queued_response_that_is_cancelled_costs_nothing() -> None:
@@ -331,6 +313,14 @@ async def test_c84_a_key_without_money_is_refused_before_it_is_queued() -> None:
     assert not waiting.woken
 
 
+async def test_c70_c84_an_unknown_file_is_refused_before_its_response_is_queued() -> None:
+    waiting = await open_waiting()
+    part = {"type": "input_file", "file_id": "file-x"}
+    reply = await waiting.ask(input=[{"role": "user", "content": [part]}])
+    assert (reply.status, reply.error["code"]) == (400, "file_not_found")
+    assert not waiting.woken
+
+
 async def test_c84_another_tenants_or_members_response_is_not_found() -> None:
     waiting = await open_waiting()
     stranger = await waiting.key("other")
@@ -342,39 +332,6 @@ async def test_c84_another_tenants_or_members_response_is_not_found() -> None:
     for method, path in (("GET", id_), ("POST", f"{id_}/cancel"), ("DELETE", id_)):
         assert (await waiting.call(method, path)).status == 404
     assert (await waiting.job(id_)).status == "queued"
-
-
-async def test_c84_a_response_is_deleted_with_its_request_and_its_events() -> None:
-    waiting = await open_waiting()
-    id_ = (await waiting.ask(stream=False)).json["id"]
-    early = await waiting.call("DELETE", id_)
-    assert (early.status, "cancelled first" in early.error["message"]) == (400, True)
-    await waiting.run(id_)
-    assert (await waiting.call("DELETE", id_)).json["deleted"]
-    assert not waiting.parts.parts
-    assert not waiting.shelf.contents
-    assert (await waiting.call("GET", id_)).status == 404
-
-
-class SlowParts(MemoryBackgroundParts):
-    """Parts whose deletion takes time, so that deletions of one response overlap."""
-
-    async def clear(self, job: BackgroundResponse) -> None:
-        await asyncio.sleep(1.0)
-        await super().clear(job)
-
-
-async def test_c84_c90_of_many_deletions_of_one_response_at_once_one_succeeds() -> None:
-    waiting = await open_waiting()
-    waiting.parts = SlowParts(waiting.shelf)
-    waiting.api.changes["background"] = waiting.services
-    id_ = (await waiting.ask()).json["id"]
-    await waiting.run(id_)
-    replies = await asyncio.gather(*(waiting.call("DELETE", id_) for _ in range(24)))
-    assert Counter(reply.status for reply in replies) == {200: 1, 404: 23}
-    entries = waiting.home.stores.books.entries_of_audit
-    assert [it.target for it in entries if it.action == "response.delete"] == [id_]
-    assert not waiting.parts.parts
 
 
 async def test_c84_a_response_without_a_stream_cannot_be_streamed() -> None:
