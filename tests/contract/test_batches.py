@@ -116,6 +116,17 @@ async def test_c83_changes_at_once_are_all_applied(stores: Stores) -> None:
     assert (found.tally.completed, found.revision) == (8, 8)
 
 
+# A race shows only on an engine whose conditions are atomic.
+@pytest.mark.parametrize("stores", ["memory", "ministack"], indirect=True)
+async def test_c83_of_many_deletions_of_one_batch_at_once_one_succeeds(stores: Stores) -> None:
+    store, batch = batch_store(stores), a_batch(stores)
+    await store.create(batch)
+    deleted = await asyncio.gather(*(store.delete(place_of(batch)) for _ in range(24)))
+    assert deleted.count(True) == 1
+    assert await store.get(place_of(batch)) is None
+    assert await store.delete(place_of(batch)) is False
+
+
 async def test_c83_batches_are_listed_newest_first_in_pages(stores: Stores) -> None:
     store = batch_store(stores)
     batches = list[Batch]()

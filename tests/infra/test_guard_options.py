@@ -7,6 +7,7 @@ import re
 
 from tests.infra.test_options import ENDPOINTS
 from tests.infra.translation import Stack, load_template, translate
+from tests.local_server import ROOT
 from tollgate.settings import Settings
 
 
@@ -37,6 +38,24 @@ def test_the_reader_alone_may_be_isolated_by_workspace(any_stack: Stack) -> None
     told = isolated.environment("ChatFunction")["TOLLGATE_READER_ISOLATES_TENANTS"]
     assert told == {"Ref": "ReaderTenantIsolation"}
     assert "reader_isolates_tenants" in Settings.model_fields
+
+
+def test_the_cost_of_isolated_readers_is_computed_from_the_template(any_stack: Stack) -> None:
+    page = (ROOT / "infra" / "README.md").read_text(encoding="utf-8")
+    page = page.partition("## A reader for each workspace")[2].partition("\n## ")[0]
+    page = " ".join(page.split())
+    reader = any_stack.functions["ReaderFunction"]
+    memory_gb = reader["MemorySize"] / 1024
+    # The examples of https://aws.amazon.com/lambda/pricing/ (2026-11-28): $0.000167 a GB for a new
+    # environment, and $0.0000133334 a GB-second.
+    environment, reading = 0.000167 * memory_gb, 0.0000133334 * memory_gb * reader["Timeout"]
+    assert f"${environment:.5f} for the reader" in page
+    assert f"${reading:.5f} that a document costs" in page
+    assert f"1,000 documents cost ${1_000 * environment:.2f} more" in page
+    # https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation-troubleshooting.html
+    # (2026-11-28): 2,500 environments for every 1,000 concurrent executions of the function.
+    reserved = int(any_stack.parameters["ReaderReservedConcurrency"]["Default"])
+    assert f"{reserved * 2_500 // 1_000} with `ReaderReservedConcurrency={reserved}`" in page
 
 
 def test_a_private_api_is_reached_from_its_endpoints_alone() -> None:

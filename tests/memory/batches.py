@@ -39,8 +39,8 @@ class MemoryJobStore(Generic[AnyJob]):
         self._jobs[place] = replace(changed, revision=stored.revision + 1)
         return self._jobs[place]
 
-    async def delete(self, place: BatchPlace) -> None:
-        self._jobs.pop(place, None)
+    async def delete(self, place: BatchPlace) -> bool:
+        return self._jobs.pop(place, None) is not None
 
     async def open_jobs(self) -> Sequence[BatchPlace]:
         return [

@@ -313,6 +313,14 @@ async def test_c84_a_key_without_money_is_refused_before_it_is_queued() -> None:
     assert not waiting.woken
 
 
+async def test_c70_c84_an_unknown_file_is_refused_before_its_response_is_queued() -> None:
+    waiting = await open_waiting()
+    part = {"type": "input_file", "file_id": "file-x"}
+    reply = await waiting.ask(input=[{"role": "user", "content": [part]}])
+    assert (reply.status, reply.error["code"]) == (400, "file_not_found")
+    assert not waiting.woken
+
+
 async def test_c84_another_tenants_or_members_response_is_not_found() -> None:
     waiting = await open_waiting()
     stranger = await waiting.key("other")
@@ -324,18 +332,6 @@ async def test_c84_another_tenants_or_members_response_is_not_found() -> None:
     for method, path in (("GET", id_), ("POST", f"{id_}/cancel"), ("DELETE", id_)):
         assert (await waiting.call(method, path)).status == 404
     assert (await waiting.job(id_)).status == "queued"
-
-
-async def test_c84_a_response_is_deleted_with_its_request_and_its_events() -> None:
-    waiting = await open_waiting()
-    id_ = (await waiting.ask(stream=False)).json["id"]
-    early = await waiting.call("DELETE", id_)
-    assert (early.status, "cancelled first" in early.error["message"]) == (400, True)
-    await waiting.run(id_)
-    assert (await waiting.call("DELETE", id_)).json["deleted"]
-    assert not waiting.parts.parts
-    assert not waiting.shelf.contents
-    assert (await waiting.call("GET", id_)).status == 404
 
 
 async def test_c84_a_response_without_a_stream_cannot_be_streamed() -> None:

@@ -186,6 +186,18 @@ async def test_c83_c91_a_batch_reads_no_file_of_another_member() -> None:
     assert (batch.input_file_id, batch.member_id) == ("file-bob", "bob")
 
 
+async def test_c83_c98_a_manager_who_batches_a_file_of_a_member_is_recorded() -> None:
+    home, store = await household(), MemoryBatchStore()
+    home.them.call.changes |= {"batches": store, "files": BatchFiles()}
+    owner = await home.them.sign_in("acme", "owner")
+    for file_id in ("file-bob", "file-the-owner"):
+        body = {**REQUEST_EXAMPLES["BatchBody"], "input_file_id": file_id}
+        assert (await home.ask(owner, "POST", "/v1/batches", body)).status == 200
+    entries = home.them.home.stores.books.entries_of_audit
+    [read] = [it for it in entries if it.action == "file.read"]
+    assert (read.target, read.actor.member_id) == ("file-bob", "the-owner")
+
+
 @pytest.mark.parametrize(
     ("path", "own"),
     [

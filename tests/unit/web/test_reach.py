@@ -1,14 +1,16 @@
 """Each caller by each owner: the ids in a request's path and those in its body follow one rule.
 
-Keeps C80, C91.
+Keeps C80, C91, C98.
 """
 
+import dataclasses
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
 from tests.asgi import Exchange
+from tests.gateways import store_is_away
 from tests.memory.files import ShelvedFiles
 from tests.memory.people import MemorySessionStore
 from tests.scripted import Scripted, answers
@@ -16,7 +18,9 @@ from tests.stored_responses import Shop, id_of, open_shop
 from tests.stores import PREFIX, TESTER
 from tests.unit.web.test_response_storage import Shelf
 from tollgate.core.files.stored import FoundFile
+from tollgate.core.records.audit import Actor
 from tollgate.ingress.responses.stored import StoredResponse, encode_stored
+from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.rules.level_settings import MemberSettings
 
 NOBODY: Final = "nobody"
@@ -30,6 +34,26 @@ REACHED: Final = {
     "ada": {NOBODY, "bob", "eve"},
 }
 MAKERS: Final = {NOBODY: "alone", "bob": "bob's key", "eve": "eve's key"}
+
+
+def file_of(owner: str) -> FoundFile:
+    return FoundFile(
+        place="files/kept/a",
+        member_id=None if owner == NOBODY else owner,
+        filename="a.txt",
+        media_type="text/plain",
+        size_bytes=5,
+    )
+
+
+class NoAccessLog:
+    """An access log whose store does not answer."""
+
+    async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
+        raise store_is_away()
+
+    async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
+        pass
 
 
 async def crowd() -> tuple[Shop, dict[str, str]]:
@@ -88,14 +112,7 @@ async def test_c70_c91_a_file_in_a_body_is_found_by_those_who_may_download_it(
     caller: str, owner: str
 ) -> None:
     shop, secrets = await crowd()
-    file = FoundFile(
-        place="files/kept/a",
-        member_id=None if owner == NOBODY else owner,
-        filename="a.txt",
-        media_type="text/plain",
-        size_bytes=5,
-    )
-    files = ShelvedFiles({("acme", "file-a"): (file, b"hello")})
+    files = ShelvedFiles({("acme", "file-a"): (file_of(owner), b"hello")})
     shop.home.gateway = replace(shop.home.gateway, files=files)
     shop.api.changes["named_files"] = files
     part = {"type": "input_file", "file_id": "file-a"}
@@ -115,6 +132,36 @@ async def test_c70_c91_a_file_in_a_body_is_found_by_those_who_may_download_it(
         if field.encode() in it.body
     ]
     assert refused == ([] if owner in REACHED[caller] else [True] * 3)
+
+
+@pytest.mark.parametrize("caller", ["ada", "bob"])
+async def test_c98_content_of_others_that_a_manager_gives_to_a_model_is_recorded(
+    caller: str,
+) -> None:
+    shop, secrets = await crowd()
+    files = ShelvedFiles(
+        {("acme", f"file-{owner}"): (file_of(owner), b"hello") for owner in ("ada", "bob")}
+    )
+    shop.home.gateway = replace(shop.home.gateway, files=files)
+    responses = [id_of(await shop.ask("Hi", secret=secrets[owner])) for owner in ("ada", "bob")]
+    for file_id in ("file-ada", "file-bob"):
+        input_ = [{"role": "user", "content": [{"type": "input_file", "file_id": file_id}]}]
+        await shop.ask(input_, secret=secrets[caller])
+    for response_id in responses:
+        await shop.ask("On", secret=secrets[caller], previous_response_id=response_id)
+    entries = shop.home.stores.books.entries_of_audit
+    found = {(it.action, it.target, it.actor.member_id) for it in entries if it.kind == "access"}
+    read = {("file.read", "file-bob", "ada"), ("response.read", responses[1], "ada")}
+    assert found == (read if caller == "ada" else set())
+
+
+async def test_c98_nothing_of_others_reaches_a_model_without_an_entry() -> None:
+    shop, secrets = await crowd()
+    first = id_of(await shop.ask("Hi", secret=secrets["bob"]))
+    shop.home.stores = dataclasses.replace(shop.home.stores, access_log=NoAccessLog())
+    refused = await shop.ask("On", secret=secrets["ada"], previous_response_id=first)
+    assert (refused.status, refused.error["code"]) == (503, "service_unavailable")
+    assert len(shop.home.near.requests) == 1
 
 
 async def test_c80_a_response_of_an_older_version_is_continued_until_it_expires() -> None:

@@ -5,6 +5,7 @@ Keeps C84.
 
 import asyncio
 import warnings
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from urllib3.filepost import encode_multipart_formdata
 
 from tests.batches import Died, Fate
+from tests.memory.batches import MemoryVideoRequests
 from tests.pictures import data_url, png
 from tests.stores import TESTER
 from tests.unit.engine.guardrails.homes import patterns
@@ -28,7 +30,7 @@ from tests.videos import (
 )
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import AccessError, ErrorCode
-from tollgate.core.videos import MADE_WITHIN_S, VIDEO_DAYS
+from tollgate.core.videos import MADE_WITHIN_S, VIDEO_DAYS, Video
 from tollgate.engine.batches.polling import BatchPolling
 from tollgate.stores.rules.level_settings import MemberSettings
 from tollgate.web.videos.working import DOWNLOADS_MAX
@@ -262,6 +264,24 @@ async def test_c84_videos_expire_and_are_deleted_with_their_content() -> None:
     await filming.home.gateway.clock.sleep(VIDEO_DAYS * DAY_S)
     assert (await filming.call("GET", f"/{ids[1]}/content")).status == 404
     assert (await filming.call("GET")).json["data"] == []
+
+
+class SlowRequests(MemoryVideoRequests):
+    """Requests whose deletion takes time, so that deletions of one video overlap."""
+
+    async def delete(self, video: Video) -> None:
+        await asyncio.sleep(1.0)
+        await super().delete(video)
+
+
+async def test_c84_of_many_deletions_of_one_video_at_once_one_succeeds() -> None:
+    filming = await open_studio()
+    filming.requests = SlowRequests()
+    filming.api.changes["videos"] = filming.services
+    id_ = (await filming.ask()).json["id"]
+    await filming.run(id_)
+    replies = await asyncio.gather(*(filming.call("DELETE", f"/{id_}") for _ in range(24)))
+    assert Counter(reply.status for reply in replies) == {200: 1, 404: 23}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from tollgate.routing.chains import RouteSection
+from tollgate.routing.file.promise_checks import list_shadow_models
+from tollgate.routing.lifecycle import list_heirs
 from tollgate.routing.places import place_of
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import EndpointSection, ProviderSection
@@ -51,6 +54,17 @@ def list_subprocessors(routing: Routing) -> tuple[Subprocessor, ...]:
         for each, slugs in models.items()
     ]
     return tuple(sorted([*found, *_tools(routing)]))
+
+
+def list_models(routing: Routing, route: RouteSection) -> frozenset[str]:
+    """Return the models that may get a route's requests: those of its rules with their successors,
+    of its shadow, and of guardrails.
+    """
+    named = {slug for rule in route.all_rules for step in rule.steps for slug in step}
+    named |= {slug for _, slug in list_shadow_models(route)}
+    named |= {guard.model for guard in routing.guardrails.values() if guard.model is not None}
+    heirs = (heir for slug in named for heir in list_heirs(slug, routing.models.get))
+    return frozenset(named.union(heirs))
 
 
 def _provider(provider: ProviderSection, endpoint: EndpointSection) -> Subprocessor:

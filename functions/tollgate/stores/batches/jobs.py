@@ -22,7 +22,7 @@ from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.shadows import SHADOW_PREFIX, ShadowRun
 from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, reads_an_item
-from tollgate.stores.aws.expressions import SAME_REVISION
+from tollgate.stores.aws.expressions import IF_PRESENT, SAME_REVISION
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.aws.record_items import BatchItem, JobEventItem, OpenBatchItem
 from tollgate.stores.aws.row_ranges import all_rows
@@ -109,10 +109,18 @@ class DynamoJobStore(Generic[AnyJob]):
         with refusing_when_unavailable():
             raise StoreUnavailable("the job is changed too often", maybe_applied=False)
 
-    async def delete(self, place: BatchPlace) -> None:
-        key = self._key(batch_partition(place.workspace_id), place.batch_id)
+    async def delete(self, place: BatchPlace) -> bool:
+        deletion = {
+            "TableName": self._table,
+            "Key": self._key(batch_partition(place.workspace_id), place.batch_id),
+            "ConditionExpression": IF_PRESENT,
+        }
         with refusing_when_unavailable():
-            await self._client.call("DeleteItem", {"TableName": self._table, "Key": key})
+            try:
+                await self._client.call("DeleteItem", deletion)
+            except ConditionFailed:
+                return False
+        return True
 
     async def open_jobs(self) -> Sequence[BatchPlace]:
         with refusing_when_unavailable():

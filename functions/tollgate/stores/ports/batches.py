@@ -45,8 +45,11 @@ class JobStore(Protocol[AnyJob]):
         if there is no such job, nothing is written and the result is None.
         """
 
-    async def delete(self, place: BatchPlace) -> None:
-        """Delete a job that has ended; ignore a missing one."""
+    async def delete(self, place: BatchPlace) -> bool:
+        """Delete a job that has ended; return False if there is none.
+
+        If several callers delete a job at the same time, one gets True.
+        """
 
     async def open_jobs(self) -> Sequence[BatchPlace]:
         """Return the jobs of all workspaces that have not ended, oldest first."""

@@ -66,7 +66,7 @@ def stream_background(
     )
 
 
-async def cancel_background(services: Services, job: BackgroundResponse) -> Response:
+async def cancel_background(services: Services, job: BackgroundResponse) -> BackgroundResponse:
     """Cancel a response unless it has ended, and return its last state."""
     store, now_s = _stores(services).store, services.clock.now_s()
     place = BatchPlace(job.workspace_id, job.id)
@@ -74,14 +74,16 @@ async def cancel_background(services: Services, job: BackgroundResponse) -> Resp
     found = cancelled or await store.get(place)
     if found is None:
         raise _gone()
-    return await show_background(services, found)
+    return found
 
 
-async def delete_background(services: Services, job: BackgroundResponse) -> None:
-    """Delete a response that has ended, with its request and events."""
+async def delete_background(services: Services, job: BackgroundResponse) -> bool:
+    """Delete a response that has ended, with its request and events; return False if another
+    caller has deleted it.
+    """
     stores = _stores(services)
     await stores.parts.clear(job)
-    await stores.store.delete(BatchPlace(job.workspace_id, job.id))
+    return await stores.store.delete(BatchPlace(job.workspace_id, job.id))
 
 
 def _stores(services: Services) -> BackgroundServices:

@@ -12,6 +12,7 @@ from tollgate.core.ids import created_s
 from tollgate.core.principal import PLAYGROUND
 from tollgate.engine.admission import admit, budget_left_percent
 from tollgate.engine.batches.waking import wake_worker
+from tollgate.engine.files.named_files import find_files_of
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
 from tollgate.engine.replies.sink import STREAM_HEADERS, ReplyWriter
@@ -49,6 +50,9 @@ async def start_background(
     """Store a request for a worker, and reply with the queued response, or with its events."""
     parsed, days = _check(call)
     await admit(gateway, call.principal, call.request_id)
+    if parsed.request.names_files:
+        # The caller learns of an unknown file now, and reads of others' files are recorded.
+        await find_files_of(gateway, call)
     left = budget_left_percent(gateway, call.principal)
     wanted = partial(planning_request, call, budget_left_percent=left)
     now_s = gateway.clock.now_s()

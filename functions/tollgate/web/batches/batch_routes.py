@@ -5,11 +5,12 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 
 from tollgate.core.errors import invalid_request, not_found
+from tollgate.core.files.stored import StoredFile
 from tollgate.engine.batches.lines import BATCH_FORMATS
 from tollgate.engine.batches.waking import wake_worker
 from tollgate.stores.ports.batches import BatchPlace
 from tollgate.stores.rules.batches import cancel
-from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.batches.batch_shapes import BatchBody, BatchList, BatchObject
 from tollgate.web.batches.new_batches import (
     batch_store,
@@ -28,7 +29,7 @@ def batch_routes(services: Services) -> APIRouter:
     router = admitted_router(services, prefix="/v1/batches", tag="batches")
 
     @router.post("")
-    async def create(body: BatchBody, principal: Caller, own: OwnThings) -> BatchObject:
+    async def create(body: BatchBody, principal: Caller, own: OwnThings, by: By) -> BatchObject:
         """Create a batch of the requests in a file, which run within 24 hours.
 
         The file is validated before any of its lines runs. Each line is billed as a request.
@@ -36,7 +37,9 @@ def batch_routes(services: Services) -> APIRouter:
         if body.endpoint not in BATCH_FORMATS:
             offered = ", ".join(BATCH_FORMATS)
             raise invalid_request(f"endpoint: must be one of {offered}.", "endpoint")
-        await _check_file(services, own, body.input_file_id)
+        file = await _find_file(services, own, body.input_file_id)
+        if file.member_id != principal.owner:
+            await services.note_read(principal, "file", file.id, by=by)
         batch = await create_batch(
             services,
             principal,
@@ -89,8 +92,8 @@ def batch_routes(services: Services) -> APIRouter:
     return router
 
 
-async def _check_file(services: Services, own: Own, file_id: str) -> None:
-    """Raise RequestError unless the caller may reach the file and it has the purpose `batch`."""
+async def _find_file(services: Services, own: Own, file_id: str) -> StoredFile:
+    """Return a file of purpose `batch` that the caller may reach; raise RequestError for others."""
     file = None if services.files is None else await services.files.get(own.workspace_id, file_id)
     if file is None or not own.has_file(file):
         raise not_found("There is no such file in this workspace.", "input_file_id")
@@ -99,3 +102,4 @@ async def _check_file(services: Services, own: Own, file_id: str) -> None:
             f"input_file_id: the file has the purpose {file.purpose}, and a batch needs `batch`.",
             "input_file_id",
         )
+    return file

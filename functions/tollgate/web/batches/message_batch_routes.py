@@ -161,7 +161,8 @@ def _add_batch(router: APIRouter, services: Services) -> None:
         for file_id in filter(None, (batch.input_file_id, batch.output_file_id)):
             await services.check_file_holds(batch.workspace_id, file_id)
             await services.files.delete(batch.workspace_id, file_id, by=by)
-        await batch_store(services).delete(BatchPlace(batch.workspace_id, batch.id))
+        if not await batch_store(services).delete(BatchPlace(batch.workspace_id, batch.id)):
+            raise no_batch()
         return DeletedMessageBatch(id=shown_id_of(batch))
 
 

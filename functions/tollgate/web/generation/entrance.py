@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
@@ -28,8 +29,9 @@ from tollgate.ingress.format_rows import IngressFormat
 from tollgate.ingress.formats import COMPACT
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory, SealKeys
-from tollgate.web.access import METERED, authenticate, note_refusal
+from tollgate.web.access import METERED, actor_of, authenticate, note_refusal
 from tollgate.web.generation.idempotency import IDEMPOTENCY_KEY
+from tollgate.web.generation.recorded_reads import RecordedFiles, RecordedReads
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import refuse_method
 from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
@@ -82,6 +84,8 @@ class Entered(Struct, frozen=True, kw_only=True):
     body: bytes
     is_large: bool
     """True if parsing the body may take more than a few milliseconds."""
+    reads: RecordedReads | None = None
+    """Records reads of a caller that reaches the whole workspace."""
 
 
 class Entrance:
@@ -153,14 +157,22 @@ class Entrance:
         except BaseException:
             gateway.admissions.end(principal, request_id)
             raise
+        reach, reads = METERED.reach(principal), None
+        if reach.everything:
+            reads = RecordedReads(
+                self.services.access_log(), actor_of(scope, principal), principal.owner
+            )
+            if gateway.files is not None:
+                gateway = replace(gateway, files=RecordedFiles(gateway.files, reads))
         return Entered(
             headers=headers,
             principal=principal,
             request_id=request_id,
-            reach=METERED.reach(principal),
+            reach=reach,
             gateway=gateway,
             body=body,
             is_large=is_large,
+            reads=reads,
         )
 
     async def compute(self, entered: Entered, work: Callable[[], _Result]) -> _Result:
@@ -189,6 +201,7 @@ class Entrance:
             partial(parse(), headers=entered.headers),
             principal=principal,
             reach=entered.reach,
+            reads=entered.reads,
             admit=partial(admit, entered.gateway, principal, entered.request_id),
             read_seal=partial(self._read_seal, principal.workspace_id),
             compacts=compacts,

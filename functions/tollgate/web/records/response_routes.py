@@ -9,9 +9,11 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.core.json_value import JsonObject
 from tollgate.core.principal import Principal
+from tollgate.core.records.audit import Actor
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
@@ -100,8 +102,8 @@ def response_routes(services: Services) -> APIRouter:
         await services.check_response_holds(principal.workspace_id, held)
         deleted = await responses.delete(principal.workspace_id, generation_id, by=by)
         if job is not None:
-            await delete_background(services, job)
-        elif not deleted:
+            deleted = await delete_background(services, job)
+        if not deleted:
             raise _not_found(principal)
         return DeletedResponse(id=response_id)
 
@@ -156,11 +158,10 @@ def _add_show(router: APIRouter, services: Services) -> None:
         """Show a stored response of this workspace, or a background response in any state."""
         job = await find_background(services, own, response_id)
         if job is not None:
-            if stream or job.generation_id is not None:
-                await services.note_read(principal, "response", response_id, by=by)
-            if stream:
-                return stream_background(services, job, request.scope, after=starting_after)
-            return await show_background(services, job)
+            if not stream:
+                return await _show_job(services, principal, job, by=by)
+            await services.note_read(principal, "response", response_id, by=by)
+            return stream_background(services, job, request.scope, after=starting_after)
         if stream:
             raise invalid_request(
                 "stream: only background responses can be streamed again; leave it out.", "stream"
@@ -174,20 +175,32 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
     """Add the route that cancels background responses."""
 
     @router.post("/{response_id}/cancel", responses=_SHOWN, response_class=Response)
-    async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> Response:
+    async def cancel_response(
+        principal: Caller, own: OwnThings, by: By, response_id: str
+    ) -> Response:
         """Cancel a background response; one that has ended is only shown.
 
         A generation that runs is billed for its output until then.
         """
         job = await find_background(services, own, response_id)
         if job is not None:
-            return await cancel_background(services, job)
+            cancelled = await cancel_background(services, job)
+            return await _show_job(services, principal, cancelled, by=by)
         await _find(services, principal, own, response_id)
         raise invalid_request(
             "Cannot cancel a synchronous response. Only responses with `background: true` can be "
             "cancelled.",
             _PARAM,
         )
+
+
+async def _show_job(
+    services: Services, principal: Principal, job: BackgroundResponse, *, by: Actor
+) -> Response:
+    """Return a background response in its present state; record the read if it may have content."""
+    if job.generation_id is not None:
+        await services.note_read(principal, "response", job.id, by=by)
+    return await show_background(services, job)
 
 
 async def _find(

@@ -35,6 +35,7 @@ from tollgate.ingress.responses.stored import (
 )
 from tollgate.ingress.validation import decode_object
 from tollgate.stores.ports.base import Hold
+from tollgate.web.generation.recorded_reads import RecordedReads
 from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 
 _log: Final = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ async def parse_with_turns(
     *,
     principal: Principal,
     reach: OwnerScope,
+    reads: RecordedReads | None = None,
     admit: Callable[[], Awaitable[None]],
     read_seal: Callable[[], Awaitable[Seal | None]],
     compacts: bool,
@@ -76,10 +78,13 @@ async def parse_with_turns(
 
     `responses` is None for a key that stores no responses. `read_seal` is called if `compacts` is
     set or a stored turn contains a compaction item. `admit` is awaited before stored turns or the
-    seal are read. Raises the error of `admit`, and RequestError with the invalid field.
+    seal are read; `reads` records the stored turns of others. Raises the error of `admit`, and
+    RequestError with the invalid field.
     """
     days = principal.response_days or 0
-    reader = _Reader(responses, principal.workspace_id, reach, days, admit=admit, side=side)
+    reader = _Reader(
+        responses, principal.workspace_id, reach, days, reads=reads, admit=admit, side=side
+    )
     request = await reader.compute(len(body), partial(decode_object, body))
     turns = None if responses is None else await reader.read(request)
     seal: Seal | None = None
@@ -100,6 +105,7 @@ class _Reader:
         reach: OwnerScope,
         days: int,
         *,
+        reads: RecordedReads | None,
         admit: Callable[[], Awaitable[None]],
         side: SideThread,
     ) -> None:
@@ -107,6 +113,7 @@ class _Reader:
         self._workspace_id = workspace_id
         self._reach = reach
         self._days = days
+        self._reads = reads
         self._admit = admit
         self._side = side
         self.read_bytes = 0
@@ -158,7 +165,11 @@ class _Reader:
         except ValueError as corrupt:
             _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
             return None
-        return response if response.is_reached(self._reach) else None
+        if not response.is_reached(self._reach):
+            return None
+        if self._reads is not None:
+            await self._reads.note("response", f"resp_{generation_id}", response.owner)
+        return response
 
 
 def _unknown_previous(id_: str) -> RequestError:

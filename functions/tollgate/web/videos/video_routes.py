@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
-from tollgate.core.errors import invalid_request, not_found
+from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.core.records.subjects import on_hold
 from tollgate.core.videos import Video, VideoVariant
 from tollgate.ingress.formats import VIDEOS
@@ -129,7 +129,8 @@ def _add_video(router: APIRouter, services: Services) -> None:
             await files.delete(video.workspace_id, file_id, by=by)
         stores = _stores(services)
         await stores.requests.delete(video)
-        await stores.store.delete(BatchPlace(video.workspace_id, video.id))
+        if not await stores.store.delete(BatchPlace(video.workspace_id, video.id)):
+            raise _no_video()
         return DeletedVideo(id=video.id)
 
 
@@ -144,5 +145,10 @@ async def _find(services: Services, own: Own, video_id: str) -> Video:
     video = await _stores(services).store.get(BatchPlace(own.workspace_id, video_id))
     expired = video is not None and video.is_expired(services.clock.now_s())
     if video is None or expired or not own.reach.has(video.member_id):
-        raise not_found("There is no such video in this workspace.", _PARAM)
+        raise _no_video()
     return video
+
+
+def _no_video() -> RequestError:
+    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
+    return not_found("There is no such video in this workspace.", _PARAM)
