@@ -6,7 +6,7 @@ can be polled only if the provider stores it, so requests state `store`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import MsgspecError, Struct, json
@@ -32,6 +32,7 @@ _SERVER_ERROR: Final = 500
 class _Response(Struct):
     id: str = ""
     status: str = ""
+    output: Sequence[object] | None = None
     usage: Mapping[str, object] | None = None
 
 
@@ -81,7 +82,7 @@ class BackgroundCalls:
             return None
         if response.status != _CANCELLED:
             return content
-        return _as_incomplete(content) if response.usage else b""
+        return _as_incomplete(content) if response.usage or response.output else b""
 
     async def cancel(self, path: str, response_id: str) -> None:
         await self._calls.cancel(_place(path, response_id, "/cancel"))
