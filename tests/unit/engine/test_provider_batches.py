@@ -328,6 +328,20 @@ async def test_c83_lines_for_several_models_are_submitted_by_endpoint() -> None:
     assert len(works.home.far.requests) == 3
 
 
+async def test_c83_a_model_of_batches_is_the_model_itself_unless_the_catalog_has_its_name() -> None:
+    batches = ScriptedBatches()
+    stated = {"acme/small:batch": {"to": "other/tools"}}
+    home = await batching_house(batches, aliases=stated)
+    asked = [line(f"n{n}", "acme/large:batch") for n in range(20)]
+    asked += [line(f"n{n}", "acme/small:batch") for n in range(20, 22)]
+    works = await batch_of(home, asked)
+    await finish(works)
+    await works.check_once(22)
+    [(_, _, requests)] = batches.accepted.values()
+    assert {each.body["model"] for each in requests} == {"large-1"}
+    assert len(works.home.far.requests) == 2
+
+
 @pytest.mark.parametrize("owner", ["key", "request"])
 async def test_c83_no_provider_stores_lines_under_a_prompt_policy(owner: str) -> None:
     batches = ScriptedBatches()
