@@ -93,7 +93,7 @@ class AnthropicBatches:
             return None if is_last else {"after_id": page.data[-1].id}
 
         running = False
-        listed = self._calls.pages(_Page, _PATH, {"limit": _PAGE}, next_of, _HEADERS)
+        listed = self._calls.pages(_Page, _PATH, {"limit": _PAGE}, next_of, headers=_HEADERS)
         async with aclosing(listed) as pages:
             async for page in pages:
                 # Each batch of the same size costs a call, so longer pages are cut.

@@ -104,8 +104,8 @@ class ProviderCalls:
         path: str,
         query: Mapping[str, object],
         next_of: Callable[[_Reply], Mapping[str, object] | None],
-        headers: Mapping[str, str] = _NO_HEADERS,
         *,
+        headers: Mapping[str, str] = _NO_HEADERS,
         bytes_max: int = _REPLY_BYTES_MAX,
     ) -> AsyncGenerator[_Reply, None]:
         """Yield the pages of a list; raise UpstreamError on failure, or after too many pages.
