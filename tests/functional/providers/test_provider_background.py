@@ -44,7 +44,8 @@ async def test_c84_a_response_is_polled_cancelled_and_deleted(
     upstream: FakeUpstream, provider: OneProvider
 ) -> None:
     background = background_of(provider)
-    ended = {"id": "resp_1", "status": "completed", "output": [], "usage": USAGE}
+    # The decoder of the answer refuses an output or usage of another form.
+    ended = {"id": "resp_1", "status": "completed", "output": "no list", "usage": ["none"]}
     upstream.enqueue(*(ok({"id": "resp_1", "status": it}) for it in ("queued", "in_progress")))
     assert await background.read(PATH, "resp_1") is None
     assert await background.read(PATH, "resp_1") is None

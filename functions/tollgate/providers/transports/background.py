@@ -6,7 +6,7 @@ can be polled only if the provider stores it, so requests state `store`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import MsgspecError, Struct, json
@@ -32,8 +32,8 @@ _SERVER_ERROR: Final = 500
 class _Response(Struct):
     id: str = ""
     status: str = ""
-    output: Sequence[object] | None = None
-    usage: Mapping[str, object] | None = None
+    output: object = None
+    usage: object = None
 
 
 class BackgroundCalls:
