@@ -4,13 +4,14 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import find_closure
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
 from tollgate.providers.ports.base import Auth
+from tollgate.providers.ports.provider_batches import BatchForm
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
@@ -27,6 +28,15 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"}
 _BY_SERVERS: Final = frozenset({"backports", "compression"})
 # Encryption in the process adds 5 MB (zipped). Functions without it leave encryption to KMS.
 _BY_ENCRYPTION: Final = frozenset({"cryptography"})
+# Modules that only workers call, by which jobs run at providers: 80 KB (zipped).
+_BY_WORKERS: Final = frozenset(
+    {
+        "tollgate.providers.simulator.simulated_jobs",
+        "tollgate.providers.transports.background",
+        *(f"tollgate.providers.transports.batches.{form}" for form in get_args(BatchForm)),
+        "tollgate.providers.transports.job_calls",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,8 @@ class Function:
     """Files and folders in functions/ that the function needs besides Python modules."""
     calls_providers: bool = False
     """True if the function calls providers, and so needs the packages for their `auth`."""
+    works_on_jobs: bool = False
+    """True if the function sends jobs to providers."""
     serves_openapi: bool = False
     """True if the function serves /openapi.json, which the build writes."""
     encrypts: bool = False
@@ -58,7 +70,7 @@ FUNCTIONS: Final = {
         serves_openapi=True,
     ),
     "SweeperFunction": Function("sweeper"),
-    "BatchFunction": Function("batch", calls_providers=True),
+    "BatchFunction": Function("batch", calls_providers=True, works_on_jobs=True),
     "RollupFunction": Function("rollup"),
     "ReaderFunction": Function("reader"),
     "LoginFunction": Function("sign_in", encrypts=True, signs_people_in=True),
@@ -71,7 +83,8 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     The sign-in file, if there is one, is next to the routing file.
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
-    closure = find_closure(source, [function.module])
+    left_out = frozenset[str]() if function.works_on_jobs else _BY_WORKERS
+    closure = find_closure(source, [function.module], left_out=left_out)
     unused = _BY_SERVERS | _unused(
         compiled.routing if function.calls_providers else Routing(version=1)
     )

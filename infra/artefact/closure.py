@@ -5,7 +5,7 @@ Therefore the command line and the checks of routing.yaml are left out without a
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,15 +25,20 @@ class Closure:
     elsewhere: frozenset[str]
 
 
-def find_closure(folder: Path, modules: Iterable[str]) -> Closure:
-    """Return the files in `folder` for these modules and all their direct or indirect imports."""
+def find_closure(
+    folder: Path, modules: Iterable[str], *, left_out: Collection[str] = ()
+) -> Closure:
+    """Return the files in `folder` for these modules and all their direct or indirect imports.
+
+    Modules in `left_out`, and modules that only they import, are not returned.
+    """
     files: set[Path] = set()
     elsewhere: set[str] = set()
     seen: set[str] = set()
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in seen or name in left_out:
             continue
         seen.add(name)
         file = _file(folder, name)

@@ -123,6 +123,9 @@ def test_only_what_generates_has_code_of_providers(artefact: Path) -> None:
     stores_files = artefact.name in ("ApiFunction", "BatchFunction")
     for name in PACKED_WITH_FILES:
         assert (artefact / name).exists() is stores_files, name
+    transports = artefact / "tollgate" / "providers" / "transports"
+    for name in ("background.py", "batches", "job_calls.py"):
+        assert (transports / name).exists() is (artefact.name == "BatchFunction"), name
 
 
 def test_what_verifies_tokens_is_shipped_to_who_signs_in_alone(artefact: Path) -> None:
@@ -229,6 +232,18 @@ def test_an_import_within_a_function_is_reached(tmp_path: Path) -> None:
     names = {it.relative_to(tmp_path).as_posix() for it in found.files}
     assert names == {"entry.py", "package/__init__.py", "package/late.py", "package/later.py"}
     assert found.elsewhere == {"os.path", "elsewhere.part"}
+
+
+def test_a_module_is_left_out_with_what_only_it_imports(tmp_path: Path) -> None:
+    for name, content in {
+        "entry": "import client, shared",
+        "client": "import shared, calls",
+        "shared": "",
+        "calls": "",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(content)
+    found = find_closure(tmp_path, ["entry"], left_out=["client"])
+    assert {it.stem for it in found.files} == {"entry", "shared"}
 
 
 @pytest.mark.parametrize("named", ["DottedName", "DottedName[X]"])

@@ -6,7 +6,7 @@ Keeps C83.
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,12 @@ from tests.clocks import ShiftedClock
 from tests.deployed_functions import ALPHA_KEY, FUNCTIONS
 from tests.deployment import Deployment, deployed, environment
 from tests.emulator import Function
-from tests.functional.test_batches import check_once, create, records_of
+from tests.functional.test_batches import (
+    check_once,
+    create,
+    records_of,
+    settle_what_died,
+)
 from tests.functional.test_shadows import shadowed_catalog
 from tests.iam.roles import without_batches
 from tests.ministack import ministack_command, running_ministack
@@ -34,6 +39,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.nightly]
 
 BUCKET: Final = "tollgate-objects"
 BATCH_TIMEOUT_S: Final = 900
+COUNT: Final = 2_000
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,52 @@ async def test_c83_a_message_of_the_queue_runs_a_batch(workers: Workers) -> None
         batch = await client.batches.retrieve(batch.id)
         await check_once(deployment, workspace, client, batch, 40)
     assert await workers.messages() == []
+
+
+async def test_c83_functions_are_killed_and_openais_sdk_gets_each_line_once(
+    workers: Workers,
+) -> None:
+    deployment = workers.deployment
+    workspace = await deployment.workspace()
+    async with deployment.client(workspace.inference).with_options(max_retries=5) as client:
+        batch = await create(client, COUNT)
+
+        async def find_progress() -> tuple[int, bool]:
+            found = await client.batches.retrieve(batch.id)
+            assert found.request_counts is not None
+            return found.request_counts.completed, found.status == "completed"
+
+        await run_killed(workers, find_progress)
+        await settle_what_died(deployment)
+        batch = await client.batches.retrieve(batch.id)
+        await check_once(deployment, workspace, client, batch, COUNT)
+
+
+async def run_killed(
+    workers: Workers, find_progress: Callable[[], Awaitable[tuple[int, bool]]]
+) -> None:
+    """Deliver a batch's message until the batch has ended; kill the first three functions."""
+    function = await workers.start("batch", BATCH_TIMEOUT_S)
+    [message] = await workers.messages()
+    event = {"Records": [{"body": message["Body"]}]}
+    for number in range(1, 4):
+        function.invoke(event)
+        async with asyncio.timeout(300):
+            while True:
+                lines, is_ended = await find_progress()
+                if lines >= 100 * number:
+                    break
+                await asyncio.sleep(0.2)
+        assert not is_ended
+        await function.kill()
+    async with asyncio.timeout(600):
+        while not (await find_progress())[1]:
+            # A function that fails, because its store is slow, gets the message again.
+            await function.invoke(event).finished.wait()
+            # Until the leases of the killed functions end, there is little to do.
+            await asyncio.sleep(2)
+    while await workers.messages():
+        pass
 
 
 async def test_c83_the_sweeper_wakes_the_workers_of_open_batches(workers: Workers) -> None:

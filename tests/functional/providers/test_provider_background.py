@@ -44,7 +44,8 @@ async def test_c84_a_response_is_polled_cancelled_and_deleted(
     upstream: FakeUpstream, provider: OneProvider
 ) -> None:
     background = background_of(provider)
-    ended = {"id": "resp_1", "status": "completed", "output": [], "usage": USAGE}
+    # The decoder of the answer refuses an output or usage of another form.
+    ended = {"id": "resp_1", "status": "completed", "output": "no list", "usage": ["none"]}
     upstream.enqueue(*(ok({"id": "resp_1", "status": it}) for it in ("queued", "in_progress")))
     assert await background.read(PATH, "resp_1") is None
     assert await background.read(PATH, "resp_1") is None
@@ -64,14 +65,18 @@ async def test_c84_a_response_is_polled_cancelled_and_deleted(
     ]
 
 
-async def test_c84_a_cancelled_response_is_incomplete_with_what_it_used(
+async def test_c84_a_cancelled_response_is_incomplete_with_what_it_used_or_wrote(
     upstream: FakeUpstream, provider: OneProvider
 ) -> None:
     background = background_of(provider)
-    cancelled = {"id": "resp_1", "status": "cancelled", "output": []}
-    upstream.enqueue(ok({**cancelled, "usage": USAGE}), ok({**cancelled, "usage": None}))
-    found = json.loads(await background.read(PATH, "resp_1") or b"")
-    assert (found["status"], found["usage"]) == ("incomplete", USAGE)
+    cancelled = {"id": "resp_1", "status": "cancelled", "output": [], "usage": None}
+    written = [{"type": "message", "content": [{"type": "output_text", "text": "Hel"}]}]
+    for known in ({"usage": USAGE}, {"output": written}):
+        upstream.enqueue(ok({**cancelled, **known}))
+        found = json.loads(await background.read(PATH, "resp_1") or b"")
+        assert found["status"] == "incomplete"
+        assert known.items() <= found.items()
+    upstream.enqueue(ok(cancelled))
     assert await background.read(PATH, "resp_1") == b""
 
 

@@ -21,6 +21,7 @@ from tollgate.providers.ports.provider_batches import (
     NotYetKnown,
     ProviderBatches,
 )
+from tollgate.providers.transports.batches.calls import PAGES_MAX
 
 NAME = "57KCys---0r4dsQ"
 BODY = {"model": "m:1", "messages": [], "stream": True}
@@ -260,6 +261,48 @@ async def test_c83_mistrals_form_finds_a_job_by_its_metadata(
     assert upstream.received[-1].path == f"/batch/jobs?page=1&page_size=100&{after}"
     upstream.enqueue(ok({"total": 0}))
     assert await batches.find(NAME, since_s=CREATED_S, count=2) is None
+
+
+@pytest.mark.parametrize(
+    ("form", "page"),
+    [
+        ("openai", {"data": [{"id": "b", "created_at": CREATED_S}], "has_more": True}),
+        (
+            "anthropic",
+            {"data": [{"id": "m", "processing_status": "ended", **CREATED}], "has_more": True},
+        ),
+        ("mistral", {"data": [{"id": "j"}] * 100}),
+        ("gemini", {"operations": [], "nextPageToken": "t"}),
+    ],
+)
+async def test_c83_pages_that_lead_in_a_circle_end_as_a_failure(
+    upstream: FakeUpstream, provider: OneProvider, form: BatchForm, page: Any
+) -> None:
+    batches = batches_of(provider, form)
+    ids = ("0", "1") * (PAGES_MAX // 2)
+    # Every second page names the same page as the next.
+    upstream.enqueue(*(Script.json(200, _renamed(page, each)) for each in ids))
+    with pytest.raises(UpstreamError):
+        await batches.find(NAME, since_s=CREATED_S, count=2)
+    assert upstream.unplayed == 0
+
+
+def _renamed(page: Any, suffix: str) -> Any:
+    """Return a page whose ids and next page end in `suffix`."""
+    if "nextPageToken" in page:
+        return {**page, "nextPageToken": page["nextPageToken"] + suffix}
+    return {**page, "data": [{**each, "id": each["id"] + suffix} for each in page["data"]]}
+
+
+async def test_c83_anthropics_form_looks_into_no_more_batches_than_it_asked_for(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    batches = batches_of(provider, "anthropic")
+    one = {"id": "m", "processing_status": "ended", "request_counts": {"succeeded": 2}, **CREATED}
+    other = jsonl({"custom_id": "other-0", "result": {"type": "expired"}})
+    upstream.enqueue(ok({"data": [one] * 101, "has_more": False}), *[other] * 101)
+    assert await batches.find(NAME, since_s=CREATED_S, count=2) is None
+    assert upstream.unplayed == 1
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic", "mistral", "xai"])

@@ -19,6 +19,7 @@ from tests.functional.providers.test_provider_batches import (
 )
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.errors import UpstreamError
+from tollgate.providers.transports.batches.calls import PAGES_MAX
 
 
 def batch(cancelled: bool = False, message: str | None = None, **counts: int) -> Script:
@@ -105,15 +106,15 @@ async def test_c83_xais_form_reads_pages_of_answers_and_of_errors_without_a_code
     assert upstream.received[-1].path == "/batches/b:cancel"
 
 
-async def test_c83_pages_of_xais_form_that_lead_to_themselves_are_a_failure(
+async def test_c83_pages_of_xais_form_that_lead_in_a_circle_are_a_failure(
     upstream: FakeUpstream, provider: OneProvider
 ) -> None:
     batches = batches_of(provider, "xai")
-    again = ok({"batches": [], "pagination_token": "a"})
-    upstream.enqueue(again, again)
+    circle = ["a", "b"] * (PAGES_MAX // 2)
+    upstream.enqueue(*(ok({"batches": [], "pagination_token": token}) for token in circle))
     with pytest.raises(UpstreamError):
         await batches.find(NAME, since_s=CREATED_S, count=2)
-    upstream.enqueue(batch(requests=1), page(more="a"), page(more="a"))
+    upstream.enqueue(batch(requests=1), *(page(more=token) for token in circle))
     with pytest.raises(UpstreamError):
         await answers(batches, "b")
     assert upstream.unplayed == 0

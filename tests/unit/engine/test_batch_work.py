@@ -201,6 +201,8 @@ async def test_c83_lines_that_do_not_run_in_time_expire() -> None:
         (file_of([line("n0"), line("n1", url="/v1/embeddings")]), "mismatched_endpoint", 2),
         (file_of([line("n0", body=[])]), "missing_body", 1),
         (file_of([line("n0", model="acme/none")]), "model_not_found", 1),
+        (file_of([line("n0", model="acme/none:batch")]), "model_not_found", 1),
+        (file_of(lines(1)).replace(b"acme/large", b"\xff:batch"), "invalid_request", 1),
         (file_of([line("n0", body={"model": "acme/large"})]), "invalid_request", 1),
         (
             file_of([line("n0", body={**line("n0")["body"], "stream": True})]),

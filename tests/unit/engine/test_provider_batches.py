@@ -306,10 +306,8 @@ async def test_c83_a_provider_that_never_ends_a_batch_is_given_up() -> None:
 async def test_c83_late_lines_are_run_by_the_gateway() -> None:
     batches = ScriptedBatches()
     works = await submitted_batch(batches, lines(3))
-    now_s = int(works.home.gateway.clock.now_s())
-    await works.store.change(
-        works.place, lambda found: replace(found, expires_s=now_s + LEFT_TO_GATEWAY_S - 60)
-    )
+    expires_s = int(works.home.gateway.clock.now_s()) + LEFT_TO_GATEWAY_S - 60
+    await works.store.change(works.place, lambda found: replace(found, expires_s=expires_s))
     await finish(works)
     await works.check_once(3)
     assert (batches.accepted, len(works.home.near.requests)) == ({}, 3)
@@ -326,6 +324,18 @@ async def test_c83_lines_for_several_models_are_submitted_by_endpoint() -> None:
     assert models == [{"large-1"}, {"small-1"}]
     # `far` runs no batches.
     assert len(works.home.far.requests) == 3
+
+
+async def test_c83_a_model_of_batches_is_the_model_itself_unless_the_catalog_has_its_name() -> None:
+    batches = ScriptedBatches()
+    home = await batching_house(batches, aliases={"acme/small:batch": {"to": "other/tools"}})
+    names = ["acme/large:batch"] * 20 + ["acme/small:batch"] * 2
+    works = await batch_of(home, [line(f"n{n}", name) for n, name in enumerate(names)])
+    await finish(works)
+    await works.check_once(22)
+    [(_, _, requests)] = batches.accepted.values()
+    assert {each.body["model"] for each in requests} == {"large-1"}
+    assert len(home.far.requests) == 2
 
 
 @pytest.mark.parametrize("owner", ["key", "request"])

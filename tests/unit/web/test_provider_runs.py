@@ -214,6 +214,22 @@ async def test_c84_a_cancellation_reaches_the_provider_and_bills_what_ran() -> N
     assert (await waiting.call("GET", id_)).json["output"] == []
 
 
+async def test_c84_a_cancelled_response_without_usage_bills_its_prompt_and_its_text() -> None:
+    ran = said("Hello, world", status="incomplete", usage=None)
+    runs = ScriptedRuns(after_cancelling=json.dumps(ran).encode())
+    waiting = await open_running(runs)
+    id_ = await asked(waiting)
+    await waiting.run(id_, time_s=1.0)
+    held_nano_usd = waiting.home.held_nano_usd
+    await waiting.call("POST", f"{id_}/cancel")
+    assert (await waiting.run(id_)).status == "cancelled"
+    [record] = waiting.records
+    assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
+    assert record.usage.output_tokens == 3, "a token for four bytes"
+    assert 0 < record.cost_nano_usd == waiting.home.spent_nano_usd < held_nano_usd
+    assert (waiting.home.held_nano_usd, runs.stored) == (0, {})
+
+
 async def test_c84_a_response_that_is_cancelled_before_it_ran_costs_nothing() -> None:
     runs = ScriptedRuns()
     waiting = await open_running(runs)

@@ -5,7 +5,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Final
 
-from msgspec import Struct, json
+from msgspec import MsgspecError, Raw, Struct, json
 
 from tollgate.core.batches import BATCH_LINES_MAX, FILE_BYTES_MAX, LineFault
 from tollgate.core.clock import Deadline
@@ -26,6 +26,9 @@ from tollgate.routing.planning.catalog import Catalog
 _APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
     "tollgate.engine.presets:apply_preset"
 )
+# OpenRouter's suffix for a model in a batch, where the gateway prefers the provider's batch anyway:
+# https://openrouter.ai/docs/guides/routing/model-variants/overview (2026-11-28).
+_VARIANT: Final = ":batch"
 FAULTS_MAX: Final = 100
 _PIECE_LINES: Final = 32
 # Lines that are submitted to a provider together, whose money is held together.
@@ -79,7 +82,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
 
     def parse(self, line: BatchLine) -> ParsedWork:
         """Return the request of a line; raise RequestError with the field at fault."""
-        parsed = self.ingress.parse(line.body, NO_HEADERS)
+        body = _without_variant(self.gateway.planner.catalog, line.body)
+        parsed = self.ingress.parse(body, NO_HEADERS)
         if parsed.stream:
             raise invalid_request("stream: a line of a batch is not streamed.", "stream")
         if isinstance(parsed, ParsedCall) and parsed.background:
@@ -228,3 +232,22 @@ class FileCheck:
             raise FaultyLine(fault) from refused
         self._bound_nano_usd += plan.cost_max_nano_usd
         return find_batch_endpoint(parser.gateway, call, plan)
+
+
+class _Model(Struct):
+    model: str
+
+
+def _without_variant(catalog: Catalog, body: bytes) -> bytes:
+    """Return a body whose model is named without `:batch`, unless the catalog has the full name."""
+    if _VARIANT.encode() not in body:
+        return body
+    try:
+        name = json.decode(body, type=_Model).model
+        if not name.endswith(_VARIANT) or catalog.states(name):
+            return body
+        fields = json.decode(body, type=dict[str, Raw])
+    except (MsgspecError, RecursionError, UnicodeDecodeError):
+        # The parser of the format names the fault.
+        return body
+    return json.encode({**fields, "model": name.removesuffix(_VARIANT)})

@@ -28,7 +28,8 @@ class ProviderBackground(Protocol):
     async def read(self, path: str, response_id: str) -> bytes | None:
         """Return the JSON of a response that has ended; None while it runs.
 
-        A cancelled response is returned as an incomplete one, or as b"" if it used no tokens.
+        A cancelled response is returned as an incomplete one, or as b"" if it has neither usage
+        nor output.
         Raises ResponseGone if the provider has no such response.
         """
 

@@ -32,7 +32,8 @@ _SERVER_ERROR: Final = 500
 class _Response(Struct):
     id: str = ""
     status: str = ""
-    usage: Mapping[str, object] | None = None
+    output: object = None
+    usage: object = None
 
 
 class BackgroundCalls:
@@ -81,7 +82,7 @@ class BackgroundCalls:
             return None
         if response.status != _CANCELLED:
             return content
-        return _as_incomplete(content) if response.usage else b""
+        return _as_incomplete(content) if response.usage or response.output else b""
 
     async def cancel(self, path: str, response_id: str) -> None:
         await self._calls.cancel(_place(path, response_id, "/cancel"))

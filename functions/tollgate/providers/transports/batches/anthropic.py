@@ -4,7 +4,7 @@ https://platform.claude.com/docs/en/build-with-claude/batch-processing,
 https://platform.claude.com/docs/en/api/creating-message-batches (2026-11-27)
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Final
@@ -84,21 +84,26 @@ class AnthropicBatches:
 
         Anthropic stores no name with a batch, and shows a batch's `custom_id`s only in its results.
         """
-        running, after = False, ""
-        while True:
-            page = await self._calls.get(_Page, f"{_PATH}?limit={_PAGE}{after}", _HEADERS)
-            for batch in page.data:
-                if batch.created_at.timestamp() < since_s - _CLOCK_S:
-                    page.has_more = False
-                elif sum(batch.request_counts.values()) != count:
-                    continue
-                elif batch.processing_status != _ENDED:
-                    running = True
-                elif await self._has_name(batch.id, name):
-                    return batch.id
-            if not (page.has_more and page.data):
-                break
-            after = f"&after_id={page.data[-1].id}"
+
+        def is_old(batch: _Batch) -> bool:
+            return batch.created_at.timestamp() < since_s - _CLOCK_S
+
+        def next_of(page: _Page) -> Mapping[str, object] | None:
+            is_last = not (page.has_more and page.data) or any(map(is_old, page.data))
+            return None if is_last else {"after_id": page.data[-1].id}
+
+        running = False
+        listed = self._calls.pages(_Page, _PATH, {"limit": _PAGE}, next_of, headers=_HEADERS)
+        async with aclosing(listed) as pages:
+            async for page in pages:
+                # Each batch of the same size costs a call, so longer pages are cut.
+                for batch in page.data[:_PAGE]:
+                    if is_old(batch) or sum(batch.request_counts.values()) != count:
+                        continue
+                    if batch.processing_status != _ENDED:
+                        running = True
+                    elif await self._has_name(batch.id, name):
+                        return batch.id
         if running:
             raise NotYetKnown
         return None

@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
@@ -146,15 +146,16 @@ class BedrockBatches:
         return (await self._jobs.create(_Job, _PATH, json.encode(body))).id
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
-        query: dict[str, object] = {"nameContains": _job_name(name), "maxResults": _PAGE}
-        while True:
-            page = await self._jobs.get(_Page, f"{_PATH}s?{urlencode(query)}")
-            for job in page.invocation_job_summaries:
-                if job.job_name == _job_name(name):
-                    return job.id
-            if not page.next_token:
-                return None
-            query["nextToken"] = page.next_token
+        def next_of(page: _Page) -> Mapping[str, object] | None:
+            return {"nextToken": page.next_token} if page.next_token else None
+
+        query = {"nameContains": _job_name(name), "maxResults": _PAGE}
+        async with aclosing(self._jobs.pages(_Page, f"{_PATH}s", query, next_of)) as pages:
+            async for page in pages:
+                for job in page.invocation_job_summaries:
+                    if job.job_name == _job_name(name):
+                        return job.id
+        return None
 
     async def get_state(self, batch_id: str) -> BatchState:
         job = await self._jobs.get(_Job, f"{_PATH}/{batch_id}")

@@ -1,9 +1,10 @@
 """Calls to a provider for its batches and their files."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Final, Literal, TypeVar
+from urllib.parse import urlencode
 
 from msgspec import MsgspecError, Struct, json
 
@@ -20,6 +21,9 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 # An answer may contain pictures.
 _LINE_BYTES_MAX: Final = 32 * 1024 * 1024
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+# The maximum number of pages of a list, so that a provider whose pages lead in a circle cannot
+# occupy a worker.
+PAGES_MAX: Final = 200
 _BAD_REQUEST: Final = 400
 _SERVER_ERROR: Final = 500
 
@@ -93,6 +97,29 @@ class ProviderCalls:
             return await self.call(reply, "GET", path, headers=headers, bytes_max=bytes_max)
         except UpstreamRefused as refused:
             raise self.as_failure(refused) from refused
+
+    async def pages(
+        self,
+        reply: type[_Reply],
+        path: str,
+        query: Mapping[str, object],
+        next_of: Callable[[_Reply], Mapping[str, object] | None],
+        *,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        bytes_max: int = _REPLY_BYTES_MAX,
+    ) -> AsyncGenerator[_Reply, None]:
+        """Yield the pages of a list; raise UpstreamError on failure, or after too many pages.
+
+        `next_of` returns the fields of the query for the page after a page; None after the last.
+        """
+        for _ in range(PAGES_MAX):
+            page = await self.get(reply, f"{path}?{urlencode(query)}", headers, bytes_max=bytes_max)
+            yield page
+            following = next_of(page)
+            if following is None:
+                return
+            query = {**query, **following}
+        raise self.malformed(path)
 
     async def create(
         self,

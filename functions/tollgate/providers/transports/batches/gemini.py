@@ -12,7 +12,6 @@ have several texts: https://ai.google.dev/gemini-api/docs/embeddings, "Batch emb
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
-from urllib.parse import urlencode
 
 import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
@@ -124,15 +123,16 @@ class GeminiBatches:
         return (await self._calls.create(_Named, path, json.encode({"batch": batch}))).name
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
-        query: dict[str, object] = {"pageSize": _PAGE}
-        while True:
-            page = await self._calls.get(_Page, f"{_VERSION}/batches?{urlencode(query)}")
-            for operation in page.operations:
-                if operation.metadata.display_name == name:
-                    return operation.name
-            if not page.next_page_token:
-                return None
-            query["pageToken"] = page.next_page_token
+        def next_of(page: _Page) -> Mapping[str, object] | None:
+            return {"pageToken": page.next_page_token} if page.next_page_token else None
+
+        listed = self._calls.pages(_Page, f"{_VERSION}/batches", {"pageSize": _PAGE}, next_of)
+        async with aclosing(listed) as pages:
+            async for page in pages:
+                for operation in page.operations:
+                    if operation.metadata.display_name == name:
+                        return operation.name
+        return None
 
     async def get_state(self, batch_id: str) -> BatchState:
         operation = await self._calls.get(_Operation, f"{_VERSION}/{batch_id}")

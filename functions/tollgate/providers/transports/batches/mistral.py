@@ -7,8 +7,8 @@ https://docs.mistral.ai/studio-api/batch-processing, and `BatchJobIn`, `BatchJob
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import count as numbers_from
 from typing import Final
-from urllib.parse import urlencode
 
 from msgspec import Struct, field, json
 
@@ -71,16 +71,18 @@ class MistralBatches:
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
         after = datetime.fromtimestamp(since_s - _CLOCK_S, UTC)
-        number = 0
-        while True:
-            query = {"page": number, "page_size": _PAGE, "created_after": after.isoformat()}
-            page = await self._calls.get(_Page, f"{_PATH}?{urlencode(query)}")
-            for job in page.data:
-                if (job.metadata or {}).get(_NAME) == name:
-                    return job.id
-            if len(page.data) < _PAGE:
-                return None
-            number += 1
+        query = {"page": 0, "page_size": _PAGE, "created_after": after.isoformat()}
+        numbers = numbers_from(1)
+
+        def next_of(page: _Page) -> Mapping[str, object] | None:
+            return {"page": next(numbers)} if len(page.data) >= _PAGE else None
+
+        async with aclosing(self._calls.pages(_Page, _PATH, query, next_of)) as pages:
+            async for page in pages:
+                for job in page.data:
+                    if (job.metadata or {}).get(_NAME) == name:
+                        return job.id
+        return None
 
     async def get_state(self, batch_id: str) -> BatchState:
         job = await self._calls.get(_Job, f"{_PATH}/{batch_id}")

@@ -70,17 +70,19 @@ class OpenAIBatches:
         return (await self._calls.create(_Batch, "/batches", json.encode(body))).id
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
-        after = ""
-        while True:
-            page = await self._calls.get(_Page, f"/batches?limit={_PAGE}{after}")
-            for batch in page.data:
-                if (batch.metadata or {}).get(_NAME) == name:
-                    return batch.id
+        def next_of(page: _Page) -> Mapping[str, object] | None:
             if not (page.has_more and page.data):
                 return None
-            if page.data[-1].created_at < since_s - _CLOCK_S:
-                return None
-            after = f"&after={page.data[-1].id}"
+            last = page.data[-1]
+            return None if last.created_at < since_s - _CLOCK_S else {"after": last.id}
+
+        listed = self._calls.pages(_Page, "/batches", {"limit": _PAGE}, next_of)
+        async with aclosing(listed) as pages:
+            async for page in pages:
+                for batch in page.data:
+                    if (batch.metadata or {}).get(_NAME) == name:
+                        return batch.id
+        return None
 
     async def get_state(self, batch_id: str) -> BatchState:
         batch = await self._calls.get(_Batch, f"/batches/{batch_id}")

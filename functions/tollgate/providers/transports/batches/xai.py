@@ -8,8 +8,7 @@ counts none at all, xAI is still reading the file. When none is pending any more
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final, TypeVar
-from urllib.parse import urlencode
+from typing import Final
 
 from msgspec import Raw, Struct, field, json
 
@@ -70,9 +69,6 @@ class _Results(_Page):
     results: list[_Result] = field(default_factory=list)
 
 
-_AnyPage = TypeVar("_AnyPage", bound=_Page)
-
-
 class XaiBatches:
     """Implements `ProviderBatches` in xAI's form."""
 
@@ -85,7 +81,8 @@ class XaiBatches:
         return (await self._calls.create(_Batch, _PATH, body)).batch_id
 
     async def find(self, name: str, *, since_s: float, count: int) -> str | None:
-        async with aclosing(self._pages(_Batches, _PATH, _BATCHES_A_PAGE)) as pages:
+        query = {"limit": _BATCHES_A_PAGE}
+        async with aclosing(self._calls.pages(_Batches, _PATH, query, _next_of)) as pages:
             async for page in pages:
                 for batch in page.batches:
                     if batch.name == name:
@@ -110,7 +107,11 @@ class XaiBatches:
     async def read_answers(self, batch_id: str) -> AsyncGenerator[BatchedAnswer, None]:
         path = f"{_PATH}/{batch_id}"
         batch = await self._calls.get(_Batch, path)
-        async with aclosing(self._pages(_Results, f"{path}/results", _RESULTS_A_PAGE)) as pages:
+        query = {"limit": _RESULTS_A_PAGE}
+        results = self._calls.pages(
+            _Results, f"{path}/results", query, _next_of, bytes_max=_PAGE_BYTES_MAX
+        )
+        async with aclosing(results) as pages:
             async for page in pages:
                 for result in page.results:
                     yield _answer(result, is_cancelled=batch.cancel_time is not None)
@@ -118,27 +119,14 @@ class XaiBatches:
     async def cancel(self, batch_id: str) -> None:
         await self._calls.cancel(f"{_PATH}/{batch_id}:cancel")
 
-    async def _pages(
-        self, reply: type[_AnyPage], path: str, limit: int
-    ) -> AsyncGenerator[_AnyPage, None]:
-        """Yield the pages of a list; raise UpstreamError if a page names itself as the next."""
-        token = ""
-        while True:
-            query = {"limit": limit, **({"pagination_token": token} if token else {})}
-            page = await self._calls.get(
-                reply, f"{path}?{urlencode(query)}", bytes_max=_PAGE_BYTES_MAX
-            )
-            yield page
-            if not page.pagination_token:
-                return
-            if page.pagination_token == token:
-                raise self._calls.malformed(path)
-            token = page.pagination_token
-
 
 def make_xai_batches(row: ProviderRow, services: ProviderServices) -> ProviderBatches:
     """Return the batches of a row."""
     return XaiBatches(make_calls(row, services))
+
+
+def _next_of(page: _Page) -> Mapping[str, object] | None:
+    return {"pagination_token": page.pagination_token} if page.pagination_token else None
 
 
 def _answer(result: _Result, *, is_cancelled: bool) -> BatchedAnswer:
