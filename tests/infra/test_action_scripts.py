@@ -117,7 +117,8 @@ def test_the_generated_workflows_state_inputs_that_the_action_takes(tmp_path: Pa
             assert given.keys() <= ACTION["inputs"].keys()
             named = job["strategy"]["matrix"]["run"] if "strategy" in job else [given["run"]]
             words += [(word, given.get("source", "")) for word in named]
-    assert {word for word, _ in words} == {"plan", "publish", "refresh", "upgrade", "canary"}
+    used = {"check", "plan", "publish", "refresh", "upgrade", "canary"}
+    assert {word for word, _ in words} == used
     for word, source in words:
         taken = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE=source)
         assert (taken.returncode, taken.stdout) == (0, "")
