@@ -124,6 +124,17 @@ def test_the_generated_workflows_state_inputs_that_the_action_takes(tmp_path: Pa
         assert (taken.returncode, taken.stdout) == (0, "")
 
 
+def test_c100_the_job_of_the_page_on_people_states_inputs_that_the_action_takes() -> None:
+    page = (ROOT / "docs" / "people.md").read_text()
+    (block,) = [it for it in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "apply:" in it]
+    job = yaml.load(block, yaml.BaseLoader)["apply"]
+    checkout, step = job["steps"]
+    used = (ROOT / ".github" / "workflows" / "routing-plan.yml").read_text()
+    assert f"uses: {checkout['uses']} #" in used
+    assert step["with"].keys() <= ACTION["inputs"].keys()
+    assert step["with"]["run"] == "apply"
+
+
 @pytest.mark.nightly
 def test_c97_the_pinned_wheels_are_installed_by_their_hashes(tmp_path: Path) -> None:
     work, index = tmp_path / "work", tmp_path / "index"
