@@ -67,6 +67,10 @@ def test_c53_a_gateway_explains_where_a_request_would_go(server: LocalServer) ->
     assert head.endswith(f"catalog {told['catalog_sha'][:7]}")
     assert lines[-1].endswith("serves")
     assert printed(server, "generations", "ls").count("\n") == 3
+    unknown = run(server, "explain", "nothing")
+    assert unknown.returncode == 1
+    *_, hint = unknown.stderr.splitlines()
+    assert hint == "GET /v1/models lists the names of models, routes and aliases."
 
 
 def test_c53_traffic_is_replayed_from_a_gateway_or_from_what_it_exports(

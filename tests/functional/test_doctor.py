@@ -307,6 +307,23 @@ def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
 
 
 @pytest.mark.usefixtures("account")
+def test_the_region_is_that_of_the_deployed_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "samconfig.toml").write_text(
+        "version = 0.1\n[prod.deploy.parameters]\nstack_name = 'elsewhere'\n"
+        "[default.deploy.parameters]\nstack_name = 'tollgate'\nregion = 'us-east-1'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    checked = CliRunner().invoke(main, ["doctor", str(ROUTING)])
+    assert "ok    the stack serves catalog" in checked.output
+    unknown = CliRunner().invoke(main, ["doctor", str(ROUTING), "--stack", "elsewhere"])
+    assert "no region is set" in unknown.output
+
+
+@pytest.mark.usefixtures("account")
 def test_the_command_says_which_stack_it_did_not_find() -> None:
     result = run("--stack", "elsewhere")
     assert result.exit_code == 1

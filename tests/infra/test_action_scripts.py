@@ -117,10 +117,22 @@ def test_the_generated_workflows_state_inputs_that_the_action_takes(tmp_path: Pa
             assert given.keys() <= ACTION["inputs"].keys()
             named = job["strategy"]["matrix"]["run"] if "strategy" in job else [given["run"]]
             words += [(word, given.get("source", "")) for word in named]
-    assert {word for word, _ in words} == {"plan", "publish", "refresh", "upgrade", "canary"}
+    used = {"check", "plan", "publish", "refresh", "upgrade", "canary"}
+    assert {word for word, _ in words} == used
     for word, source in words:
         taken = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE=source)
         assert (taken.returncode, taken.stdout) == (0, "")
+
+
+def test_c100_the_job_of_the_page_on_people_states_inputs_that_the_action_takes() -> None:
+    page = (ROOT / "docs" / "people.md").read_text()
+    (block,) = [it for it in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "apply:" in it]
+    job = yaml.load(block, yaml.BaseLoader)["apply"]
+    checkout, step = job["steps"]
+    used = (ROOT / ".github" / "workflows" / "routing-plan.yml").read_text()
+    assert f"uses: {checkout['uses']} #" in used
+    assert step["with"].keys() <= ACTION["inputs"].keys()
+    assert step["with"]["run"] == "apply"
 
 
 @pytest.mark.nightly

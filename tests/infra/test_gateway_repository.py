@@ -178,7 +178,7 @@ def make_repository(machine: Machine) -> Path:
     repository = machine.home / "work" / "my-gateway"
     repository.parent.mkdir()
     made = machine.run(repository.parent, "init", "my-gateway", "--source", "acme/tollgate")
-    assert "my-gateway has 8 files" in made
+    assert "my-gateway has 9 files" in made
     files = [file for file in repository.rglob("*") if file.is_file()]
     print(f"{len(files)} files, {sum(len(it.read_bytes().splitlines()) for it in files)} lines")
     text = (repository / "requirements.txt").read_text()

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 from typing_extensions import override
 
+from tollgate.cli.stack.stages import find_region
 from tollgate.core.clock import SystemClock
 
 # Exit statuses of plans, like those of terraform -detailed-exitcode.
@@ -59,12 +60,28 @@ def routing_option(
 stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
+
+
+def _deployed_region(context: click.Context, _option: click.Parameter, text: str) -> str | None:
+    """Return the stated region, or the one that `tollgate deploy` wrote for the stack."""
+    file = Path("samconfig.toml")
+    if text or not file.is_file():
+        return text
+    try:
+        # click reads the options that are not stated last, so the stack is known.
+        return find_region(file.read_text(encoding="utf-8"), context.params["stack"])
+    except ValueError as unreadable:
+        raise click.ClickException(f"{file} cannot be read: {unreadable}") from unreadable
+
+
 # boto3 reads only AWS_DEFAULT_REGION, but the AWS command line also reads AWS_REGION.
 region = click.option(
     "--region",
     envvar="AWS_REGION",
     show_envvar=True,
-    help="Region of the stack; by default the region of the AWS profile.",
+    callback=_deployed_region,
+    help="Region of the stack; by default that of its stage in samconfig.toml, or of the AWS "
+    "profile.",
 )
 
 workspace_id_option = click.option(

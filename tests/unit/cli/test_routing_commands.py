@@ -39,8 +39,8 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def test_check_says_in_one_line_what_a_good_file_holds() -> None:
-    result = run("check", FILE)
+def test_check_summarizes_a_good_file_in_one_line_on_demand() -> None:
+    result = run("check", "--warnings", FILE)
     held = load(FILE)
     assert result.exit_code == 0
     assert (
@@ -53,6 +53,8 @@ DATED = """\
 version: 1
 providers:
   simulator: { codec: openai_chat, transport: simulator }
+aliases:
+  old: { to: acme/old, sunset: 2020-01-01 }
 models:
   acme/old:
     name: Old
@@ -63,35 +65,37 @@ models:
       - provider: simulator
         upstream: echo
         price: { input: 1, output: 2, source: made up, checked: 2019-01-01 }
-aliases:
-  old: { to: acme/old, sunset: 2020-01-01 }
 """
 
 
-def test_check_counts_what_only_the_calendar_warns_of_and_lists_it_on_demand(
-    tmp_path: Path,
-) -> None:
+def test_check_lists_what_only_the_calendar_warns_of_on_demand(tmp_path: Path) -> None:
     file = tmp_path / "routing.yaml"
     file.write_text(DATED)
-    (line,) = run("check", file).output.splitlines()
-    assert "3 warnings (3 of near or past days, which --warnings lists); catalog " in line
-    codes = ["R072", "R071", "R070"]
+    assert run("check", file).output == ""
+    codes = ["R070", "R072", "R071"]
     listed = run("check", "--warnings", file).output
     assert re.findall(r"warning\[(R\d+)\]", listed) == codes
-    assert listed.splitlines()[-1].endswith(line.partition("catalog")[2])
+    assert ", 3 warnings; catalog " in listed.splitlines()[-1]
     annotated = run("check", "--format", "github", file).output
     assert re.findall(r"title=(R\d+)", annotated) == codes
     found = json.loads(run("check", "--format", "json", file).output)["problems"]
     assert [problem["code"] for problem in found] == codes
 
 
-def test_check_of_the_shipped_file_prints_one_line() -> None:
-    assert len(run("check", FILE).output.splitlines()) == 1
-
-
-def test_check_looks_for_routing_yaml_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_the_shipped_file_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert run("check").output.splitlines()[-1].startswith("routing.yaml is fine")
+    result = run("check")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_check_counts_what_only_the_calendar_warns_of_after_other_warnings(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    later = "        overrides: [{ when: { from: 2099-01-01 }, price: { output: 9 } }]\n"
+    promise = "{ description: Now, try: [acme/old], promise: { output_price_max: 5 } }"
+    file.write_text(f"{DATED}{later}routes: {{ kept: {promise} }}\n")
+    shown, *_, last = run("check", file).output.splitlines()
+    assert "warning[R062]" in shown
+    assert "4 warnings (3 of near or past days, which --warnings lists); catalog " in last
 
 
 def test_check_of_a_bad_file_prints_all_errors_and_exits_with_one() -> None:

@@ -197,7 +197,7 @@ def _take(file: Path, newer: str, *, write: bool) -> bool:
         taken = installed_release() if newer == "installed" else read_release(Path(newer))
         changed = take_release(file, taken)
     except (NotARelease, NotEditable, OSError) as refused:
-        raise click.ClickException(str(refused)) from refused
+        raise click.ClickException(f"{refused}; nothing is written") from refused
     for path, (before, after) in changed.items():
         click.echo("\n".join(_diff(path, before, after)))
     if write:

@@ -64,7 +64,12 @@ def build_release(routing: Path) -> CatalogRelease:
 
 def read_release(file: Path) -> CatalogRelease:
     """Return the release in a file; raise NotARelease for any other file."""
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as unreadable:
+        raise NotARelease(f"{file.as_posix()}: {unreadable.strerror}") from unreadable
+    except UnicodeDecodeError:
+        text = ""
     day = _RELEASED.search(text)
     if day is None:
         raise NotARelease(f"{file.as_posix()} is not a release of the catalog: it states no day")

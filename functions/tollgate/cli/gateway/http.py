@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.clock import SystemClock
+from tollgate.core.errors import ErrorCode
 
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -42,8 +43,8 @@ _NEXT_STEPS: Final = {
     "run `tollgate login`.",
     403: "Set TOLLGATE_KEY to a management key (`tollgate dev` prints one for a local gateway), or "
     "ask an admin of the workspace.",
-    404: "`tollgate keys ls` and `tollgate generations ls` list existing ids; TOLLGATE_URL ends in "
-    "/api/v1.",
+    404: "TOLLGATE_URL ends in /api/v1; `tollgate keys ls` and `tollgate generations ls` list "
+    "existing ids.",
     402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
     503: "Try again in a moment; /v1/health/ready reports whether the gateway is ready.",
 }
@@ -213,6 +214,8 @@ def _refusal(refused: urllib.error.HTTPError) -> str:
     try:
         error = json.loads(refused.read(_REPLY_BYTES_MAX))["error"]
         message = f"{error['message']} ({error['code']}, request {error['request_id']})"
+        if error["code"] == ErrorCode.MODEL_NOT_FOUND:
+            return f"{message}\nGET /v1/models lists the names of models, routes and aliases."
     except (ValueError, KeyError, TypeError):
         message = f"HTTP {refused.code} {refused.reason}"
     return (

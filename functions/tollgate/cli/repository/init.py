@@ -1,5 +1,6 @@
 """`tollgate init`: creates a gateway's repository, which has configuration but no code."""
 
+import re
 import shutil
 from importlib.metadata import version
 from importlib.resources import files
@@ -24,9 +25,12 @@ _FILES: Final = {
     "samconfig.toml": "samconfig.toml",
     "README.md": "README.md",
     ".gitignore": "gitignore",
+    ".github/workflows/check.yml": "check.yml",
     ".github/workflows/routing.yml": "routing.yml",
     ".github/workflows/nightly.yml": "nightly.yml",
 }
+_PLACEHOLDER: Final = "OWNER/tollgate"
+_SOURCE: Final = re.compile(r"[A-Za-z0-9-]+/[\w.-]+", re.ASCII)
 _NEXT: Final = """\
 {folder} has {count} files, and its routing.yaml is valid. Next:
   cd {folder} && git init
@@ -45,14 +49,17 @@ _NEXT: Final = """\
 )
 @click.option(
     "--source",
-    default="OWNER/tollgate",
+    default=_PLACEHOLDER,
     show_default=True,
-    help="Repository on GitHub whose action the workflows use.",
+    metavar="OWNER/NAME",
+    help="Repository on GitHub whose releases and action the workflows use.",
 )
 def init(folder: Path, fork: Path | None, source: str) -> None:
     """Make the repository of a gateway in FOLDER, which is new or empty."""
     if folder.is_dir() and any(each.name != ".git" for each in folder.iterdir()):
         raise click.ClickException(f"{folder} is not empty; nothing is written")
+    if not _SOURCE.fullmatch(source):
+        raise click.ClickException(f"--source {source} is not OWNER/NAME; nothing is written")
     try:
         with TemporaryDirectory() as wheels:
             pins = fetch_release(version(DISTRIBUTION), Path(wheels)).pins
@@ -76,6 +83,11 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
         click.echo(line)
     count = sum(each.is_file() for each in folder.rglob("*") if ".git" not in each.parts)
     click.echo(_NEXT.format(folder=folder, count=count), nl=False)
+    if source == _PLACEHOLDER:
+        click.echo(
+            f"Before the first push, replace {_PLACEHOLDER} in README.md, routing.yaml and "
+            "the workflows by the repository whose releases you use."
+        )
 
 
 def make_repository(

@@ -38,19 +38,21 @@ from tollgate.settings import Settings
     "--warnings",
     "every",
     is_flag=True,
-    help="In text, also list date-dependent warnings: old prices, models near retirement. Other "
-    "formats list every warning.",
+    help="In text, also list date-dependent warnings (old prices, models near retirement), and "
+    "summarize the catalog. Other formats list every warning.",
 )
 def check(file: Path, style: str, template: Path, *, every: bool) -> None:
-    """Check FILE and all files that it includes, even for development; exit with 1 on errors."""
+    """Check FILE and all files that it includes, even for development; exit with 1 on errors.
+
+    In text, a file without problems prints nothing.
+    """
     today = utc_today()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
     )
-    if style == "text" and not every:
-        click.echo(_as_short_text(file, inspection))
-    else:
-        click.echo(_STYLES[style](file, inspection))
+    render = _as_short_text if style == "text" and not every else _STYLES[style]
+    if shown := render(file, inspection):
+        click.echo(shown)
     if inspection.errors:
         raise SystemExit(1)
 
@@ -96,9 +98,9 @@ def _as_text(file: Path, inspection: Inspection) -> str:
 
 
 def _as_short_text(file: Path, inspection: Inspection) -> str:
-    """Return the text without date-dependent warnings, but with their count."""
+    """Return the text without date-dependent warnings, "" if there are no other problems."""
     now = tuple(problem for problem in inspection.problems if not problem.comes_with_time)
-    return _in_lines(file, inspection, now)
+    return _in_lines(file, inspection, now) if now else ""
 
 
 def _in_lines(file: Path, inspection: Inspection, shown: Sequence[Problem]) -> str:

@@ -30,6 +30,7 @@ from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.engine.gateway import Gateway
+from tollgate.installation import is_checkout
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
@@ -52,7 +53,7 @@ _EXAMPLE: Final = "test/echo"
 _EXPORTS_MAX: Final = 9
 # Maximum number of providers to name on the line of a variable that they share.
 _SLUGS_MAX: Final = 3
-_OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
+_OTHER_PORT: Final = "`make run DEV='--port {}'`" if is_checkout() else "`tollgate dev --port {}`"
 
 
 def serve_locally(store: Ministack, *, routing: Path, port: int, ready_file: Path | None) -> None:

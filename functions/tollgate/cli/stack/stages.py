@@ -64,6 +64,18 @@ def read_stage(text: str, name: str) -> Stage:
     )
 
 
+def find_region(text: str, stack: str) -> str | None:
+    """Return the region of the stage with a stack; None if samconfig.toml states none."""
+    for name in tomllib.loads(text):
+        try:
+            stage = read_stage(text, name)
+        except InvalidAnswer:
+            continue
+        if stage.stack == stack:
+            return stage.region
+    return None
+
+
 def _override_words(overrides: object) -> Iterator[str]:
     """Yield parameters in the form of SAM's command line, from a string, table or list."""
     match overrides:

@@ -123,8 +123,8 @@ def _download(version: str | None, folder: Path) -> list[Path]:
     if ended.returncode:
         wanted = f"version {version}" if version else "a version"
         raise NoRelease(
-            f"{wanted} cannot be fetched: {_last_line(ended.stderr)} (for wheels in a folder, set "
-            "PIP_FIND_LINKS to the folder)"
+            f"{wanted} cannot be fetched: {_last_line(ended.stderr)} (the index lacks it or does "
+            "not answer; for wheels in a folder, set PIP_FIND_LINKS to the folder)"
         )
     # The name of a wheel has underscores (PyPA's specification of binary distributions).
     names = [name.replace("-", "_") for name in DISTRIBUTIONS]

@@ -69,7 +69,7 @@ def test_c97_a_newer_release_replaces_the_catalog_and_its_pin(gateway: Path) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("version: 1\n", "is not a release of the catalog"),
+        ("version: 1\n", "is not a release of the catalog: it states no day; nothing is written"),
         (CATALOG.replace("11-22", "11-21"), "is older than that of 2026-11-22, which stays"),
         (CATALOG.replace("acme", "acne").replace("11-22", "11-23"), "nothing is written"),
     ],
