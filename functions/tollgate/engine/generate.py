@@ -119,7 +119,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         call = replace(call, is_large=True)
     computations = gateway.computations(call)
     planner_input, plan = await _plan(gateway, call, rounds)
-    call = let_provider_compact(call, plan)
+    call = let_provider_compact(call, plan, gateway.planner.catalog)
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
