@@ -89,7 +89,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     the last byte is sent, because the platform may freeze the process right after that byte.
     """
     if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
-        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate, _plan)
+        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate=generate, plan=_plan)
     with gateway.buffers.open(call.principal.workspace_id):
         await _generate(gateway, call, sink)
 

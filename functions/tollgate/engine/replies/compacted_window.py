@@ -41,7 +41,7 @@ _Plan = Callable[[Gateway, Call, None], Awaitable[tuple[PlanningRequest, Plan]]]
 
 
 async def compact_window(
-    gateway: Gateway, call: Call, sink: EventSink, generate: _Generate, plan: _Plan
+    gateway: Gateway, call: Call, sink: EventSink, *, generate: _Generate, plan: _Plan
 ) -> tuple[Call, EventSink]:
     """Compact the conversation if it is too long; return the call and the sink for the answer.
 
