@@ -89,7 +89,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     the last byte is sent, because the platform may freeze the process right after that byte.
     """
     if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
-        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
+        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate=generate, plan=_plan)
     with gateway.buffers.open(call.principal.workspace_id):
         await _generate(gateway, call, sink)
 
@@ -119,7 +119,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         call = replace(call, is_large=True)
     computations = gateway.computations(call)
     planner_input, plan = await _plan(gateway, call, rounds)
-    call = let_provider_compact(call, plan)
+    call = let_provider_compact(call, plan, gateway.planner.catalog)
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)

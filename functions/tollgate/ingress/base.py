@@ -76,6 +76,14 @@ class RecordWindow(Protocol):
         """The number of tokens above which the conversation is compacted."""
 
     @property
+    def pauses(self) -> bool:
+        """True if the compaction is the whole answer."""
+
+    @property
+    def left_to(self) -> str | None:
+        """The signer whose readers compact by themselves; None if the gateway always compacts."""
+
+    @property
     def packer(self) -> RecordPacker:
         """The packer of the compacted items."""
 

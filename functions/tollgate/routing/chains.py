@@ -121,6 +121,10 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     """
     capability: Capability | None = None
     """Capability that the request must need."""
+    compaction: Literal[True] | None = None
+    """The condition holds for a request that compacts a conversation. A model of the rule then
+    writes the record, even where a provider could compact.
+    """
     budget_left: BudgetShare | None = None
     """The condition holds if less than this share, such as `<20%`, is left of any USD limit of the
     key, its tier, member or team. The limits are as they were at the last request with the key in

@@ -32,12 +32,19 @@ PAUSED = [
 ]
 
 
-async def ask(home: House, messages: list[Any], *, stream: bool) -> Exchange:
+LATE = {
+    "edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50_000}}]
+}
+
+
+async def ask(
+    home: House, messages: list[Any], *, stream: bool, edits: dict[str, Any] = EDITS
+) -> Exchange:
     body = {
         "model": "acme/large",
         "max_tokens": 99,
         "messages": messages,
-        "context_management": EDITS,
+        "context_management": edits,
         "stream": stream,
     }
     return await request(
@@ -76,7 +83,9 @@ async def test_c75_claudes_own_compaction_passes_both_ways(stream: bool) -> None
     assert (usage.input_tokens, usage.output_tokens) == (29, 8)
     await ask(home, [first, {"role": "assistant", "content": [BLOCK]}, first], stream=stream)
     upstream = home.near.requests[1].body
-    assert upstream["messages"][1]["content"] == [BLOCK]
+    # Anthropic drops what is before the block, so it does not count for limits either.
+    assert [each["role"] for each in upstream["messages"]] == ["assistant", "user"]
+    assert upstream["messages"][0]["content"] == [BLOCK]
 
 
 async def test_c75_other_models_go_on_from_the_text_of_claudes_compaction() -> None:
@@ -89,10 +98,13 @@ async def test_c75_other_models_go_on_from_the_text_of_claudes_compaction() -> N
             {"role": "user", "content": "Longer."},
         ],
         stream=False,
+        edits=LATE,
     )
     assert reply.status == 200, reply.body
     upstream: Any = home.near.requests[0].body
-    assert upstream["messages"][1]["content"] == "Goal: a bridge.Done."
+    texts = [each["content"] for each in upstream["messages"]]
+    assert texts[0].endswith("Goal: a bridge.")
+    assert (texts[1:], upstream["messages"][0]["role"]) == (["Done.", "Longer."], "user")
     assert "messages[].reasoning_details" in reply.headers["x-tollgate-adapted"]
 
 

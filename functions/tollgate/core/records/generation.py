@@ -193,6 +193,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The names of the metadata that the route's rules read."""
     modalities: tuple[Modality, ...] = ("text",)
     needs: tuple[Need, ...] = ()
+    is_compaction: bool = False
+    """True if the answer replaces the conversation."""
     input_tokens_min: int = 0
     input_tokens_max: int = 0
     choices: int = 1

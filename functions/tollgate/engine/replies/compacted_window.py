@@ -30,25 +30,35 @@ from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.replies.compacting_sink import CompactingSink
 from tollgate.engine.replies.sink import EventSink
 from tollgate.ingress.base import ParsedCall, ServedBy
+from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.routing.planning.plan import Plan
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.prompt_size import PromptSize
 from tollgate.stores.ports.base import Hold
 
 _Generate = Callable[[Gateway, Call, EventSink], Awaitable[None]]
+_Plan = Callable[[Gateway, Call, None], Awaitable[tuple[PlanningRequest, Plan]]]
 
 
 async def compact_window(
-    gateway: Gateway, call: Call, sink: EventSink, generate: _Generate
+    gateway: Gateway, call: Call, sink: EventSink, *, generate: _Generate, plan: _Plan
 ) -> tuple[Call, EventSink]:
     """Compact the conversation if it is too long; return the call and the sink for the answer.
 
-    If the summary cannot be generated, the error is raised, because the answer to the long
-    conversation would be cut off or refused.
+    A conversation is left to a provider that compacts by itself. If the summary cannot be
+    generated, the error is raised, because the answer to the long conversation would be cut off or
+    refused.
     """
     parsed = call.parsed
     if not isinstance(parsed, ParsedCall) or parsed.window is None:
         return call, sink
     window, parsed = parsed.window, replace(parsed, window=None)
     if PromptSize.of(parsed.request).estimate <= window.tokens_max:
+        return replace(call, parsed=parsed), sink
+    if window.left_to is not None and await _reads(gateway, call, window.left_to, plan):
+        return replace(call, parsed=parsed), sink
+    if window.pauses:
+        parsed = replace(parsed, request=window.ask(), compacts=window.packer)
         return replace(call, parsed=parsed), sink
     written = _WrittenItem()
     compacting = CompactingSink(written, window.packer)
@@ -59,6 +69,16 @@ async def compact_window(
         raise written.failure
     parsed = replace(parsed, request=window.resume(compacting.compacted))
     return replace(call, parsed=parsed), _PrecedingItem(sink, written.item)
+
+
+async def _reads(gateway: Gateway, call: Call, signer: str, plan: _Plan) -> bool:
+    """Return whether the first endpoint of the plan reads what the signer has signed."""
+    try:
+        _, planned = await plan(gateway, call, None)
+    except GatewayError:
+        return False  # The prompt may be too long for every model.
+    row = gateway.planner.catalog.providers[planned.attempts[0].target.provider]
+    return signer in WIRE_FORMATS[row.codec].other_signers
 
 
 class _WrittenItem:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,6 +23,9 @@ from tollgate.core.response import Fold
 from tollgate.engine.replies.sink import EventSink
 from tollgate.ingress.base import RecordPacker, ServedBy
 from tollgate.stores.ports.base import Hold
+
+# Anthropic's reason for an answer that is a compaction.
+_FINISH: Final = "compaction"
 
 
 class CompactingSink:
@@ -59,7 +63,8 @@ class CompactingSink:
                 case Ended():
                     forwarded += ((choice, part_event) for part_event in self._item())
                     # The item is complete even if the output limit cut the record short.
-                    forwarded.append((choice, replace(event, finish="stop")))
+                    ended = replace(event, finish="stop", raw_finish=_FINISH)
+                    forwarded.append((choice, ended))
                 case _:
                     pass
         await self._sink.send(forwarded)

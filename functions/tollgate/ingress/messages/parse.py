@@ -18,6 +18,12 @@ from tollgate.core.request import (
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.unknown_fields import refers_to_stored, unknown_tree
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.messages.compaction import (
+    MANAGEMENT,
+    drop_compacted,
+    watch_edits,
+    with_messages,
+)
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
@@ -80,6 +86,7 @@ def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> Parse
     request = _request(params, unknown, params.max_tokens, headers, size_bytes=len(body))
     return ParsedCall(
         request=request,
+        window=watch_edits(params.context_management, request),
         stream=bool(params.stream),
         ignored=printable_names(_ignored(params, unknown)),
     )
@@ -105,11 +112,12 @@ def _request(
     server_tools = _server_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
     preset = parse_preset(params)
-    return GenerationRequest(
+    messages = parse_turns(params)
+    request = GenerationRequest(
         model=preset.model,
         preset=preset.slug,
         preset_variables=preset.variables,
-        messages=parse_turns(params),
+        messages=messages,
         tools=tools,
         server_tools=server_tools,
         documents=_reading(params.tools or ()),
@@ -125,6 +133,8 @@ def _request(
         preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes,
     )
+    left = drop_compacted(messages)
+    return request if left is messages else with_messages(request, left)
 
 
 def _tool(tool: wire.CustomTool) -> Tool:
@@ -228,7 +238,7 @@ def _native(
     """Return the options that exist only in Anthropic's format; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.context_management is not None:
-        fields["context_management"] = params.context_management
+        fields[MANAGEMENT] = params.context_management
     if params.output_config is not None and params.output_config.task_budget is not None:
         fields["output_config.task_budget"] = params.output_config.task_budget
     betas_sent = (beta.strip() for beta in headers.get(_BETAS, "").split(","))

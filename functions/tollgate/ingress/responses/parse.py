@@ -25,7 +25,6 @@ from tollgate.ingress.responses.compaction import (
     watch_window,
 )
 from tollgate.ingress.responses.items import parse_input, read_run
-from tollgate.ingress.responses.record_request import ask_for_record
 from tollgate.ingress.responses.repeated import repeated_fields
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import (
@@ -53,6 +52,7 @@ from tollgate.ingress.shared.fields import (
     printable_names,
     unknown_preferences,
 )
+from tollgate.ingress.shared.record_request import ask_for_record
 from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"

@@ -6,8 +6,15 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.compaction import FOREWORD
 from tollgate.core.content import MadeImage, Provenance, Reasoning, Text, ToolCall
-from tollgate.core.request import AssistantContent, AssistantMessage, GenerationRequest, Message
+from tollgate.core.request import (
+    AssistantContent,
+    AssistantMessage,
+    GenerationRequest,
+    Message,
+    UserMessage,
+)
 from tollgate.core.signers import BOUND_TO_MODEL
 
 # The names of the parts that are left out, for `x-tollgate-adapted`.
@@ -48,15 +55,15 @@ def keep_readable(
     without the signature.
     """
     lost: set[str] = set()
-    messages = tuple(
-        _readable(message, readership, lost)
-        if isinstance(message, AssistantMessage) and any(map(_has_provenance, message.content))
-        else message
-        for message in request.messages
-    )
+    messages: list[Message] = []
+    for message in request.messages:
+        if isinstance(message, AssistantMessage) and any(map(_has_provenance, message.content)):
+            messages += _readable(message, readership, lost)
+        else:
+            messages.append(message)
     if not lost:
         return request, ()
-    return replace(request, messages=messages), tuple(sorted(lost))
+    return replace(request, messages=tuple(messages)), tuple(sorted(lost))
 
 
 def _has_provenance(part: AssistantContent) -> bool:
@@ -65,10 +72,30 @@ def _has_provenance(part: AssistantContent) -> bool:
     )
 
 
-def _readable(message: AssistantMessage, readership: Readership, lost: set[str]) -> Message:
+def _readable(
+    message: AssistantMessage, readership: Readership, lost: set[str]
+) -> Iterator[Message]:
+    if (record := _record(message, readership)) is not None:
+        lost.add(_SIGNED)
+        yield UserMessage(content=(Text(text=FOREWORD + record),))
+        message = replace(message, content=message.content[1:])
+        if not message.content:
+            return
     content = tuple(_parts(message, readership, lost))
     # A turn whose only content was unreadable reasoning must not become empty.
-    return replace(message, content=content or (Text(text=""),))
+    yield replace(message, content=content or (Text(text=""),))
+
+
+def _record(message: AssistantMessage, readership: Readership) -> str | None:
+    """Return the record in a compaction block that the endpoint cannot read; None if there is none.
+
+    The block comes first, because its format drops what is before it.
+    """
+    match message.content[0]:
+        case Reasoning(text=text, provenance=Provenance(is_compaction=True) as provenance) if text:
+            return None if readership.reads(provenance) else text
+        case _:
+            return None
 
 
 def _parts(
@@ -111,10 +138,7 @@ def _thoughts(
         return
     if not part.text and not is_signed:
         return
-    if provenance.is_compaction and part.text:
-        # Claude's summary replaces messages that the client may no longer send.
-        yield Text(text=part.text)
-    elif readership.unsigned == "any" and part.text:
+    if readership.unsigned == "any" and part.text:
         # The endpoint accepts plain text only, so the provenance is dropped.
         yield Reasoning(text=part.text)
         if not is_signed:

@@ -1,7 +1,15 @@
 """Routes with rules that apply when little of a budget is left."""
 
 from tollgate.core.records.generation import RoutingTrace
+from tollgate.routing.chains import ConditionSection
 from tollgate.routing.planning.catalog import Catalog
+
+
+def find_condition(catalog: Catalog, trace: RoutingTrace) -> ConditionSection | None:
+    """Return the condition of the rule that a request follows; None if there is no condition."""
+    if trace.route is None or trace.rule is None:
+        return None
+    return catalog.routes[trace.route].all_rules[trace.rule - 1].condition
 
 
 def describe_bend(catalog: Catalog, trace: RoutingTrace) -> str | None:
@@ -9,9 +17,7 @@ def describe_bend(catalog: Catalog, trace: RoutingTrace) -> str | None:
 
     None if the rule has no condition on the budget.
     """
-    if trace.budget_left_percent is None or trace.route is None or trace.rule is None:
-        return None
-    condition = catalog.routes[trace.route].all_rules[trace.rule - 1].condition
-    if condition is None or condition.budget_left is None:
+    condition = find_condition(catalog, trace)
+    if trace.budget_left_percent is None or condition is None or condition.budget_left is None:
         return None
     return f"{trace.route} rule {trace.rule}; {trace.budget_left_percent}% left"

@@ -280,6 +280,8 @@ def _failed_condition(condition: ConditionSection, request: PlanningRequest) -> 
         return f"about {request.input_tokens} prompt tokens, not over {over}"
     if condition.capability is not None and condition.capability not in request.capabilities:
         return f"{condition.capability} not requested"
+    if condition.compaction and not request.is_compaction:
+        return "no conversation is compacted"
     under, left = condition.budget_left_under, request.budget_left_percent
     if under is not None and (left is None or left >= under):
         known = "no budget is known" if left is None else f"{left}% of the budget left"

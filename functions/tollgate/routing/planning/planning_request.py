@@ -102,6 +102,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """False allows only the first model of the chain."""
     route_sort: ProviderSort | None = None
     """Order of endpoints that the route states."""
+    is_compaction: bool = False
+    """True if the answer replaces the conversation."""
     only_provider: str | None = None
     """Provider that compacted the conversation, if only it can read the result."""
 
@@ -123,6 +125,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
+        compaction = request.compaction if isinstance(request, GenerationRequest) else None
         input_tokens = max(size.estimate for size in sizes)
         return cls(
             model=request.model,
@@ -166,9 +169,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             else None,
             prompt_policies=principal.prompt_policies,
             fallbacks=fallbacks,
-            only_provider=request.compaction.only_provider
-            if isinstance(request, GenerationRequest) and request.compaction
-            else None,
+            is_compaction=compaction is not None and compaction.is_asked,
+            only_provider=None if compaction is None else compaction.only_provider,
         )
 
     @classmethod

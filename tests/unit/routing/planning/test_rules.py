@@ -45,6 +45,7 @@ def rule(**condition: object) -> RuleSection:
         ({"prompt_tokens_over": 1_000}, "about 1000 prompt tokens, not over 1000"),
         ({"capability": "tools"}, None),
         ({"capability": "reasoning"}, "reasoning not requested"),
+        ({"compaction": True}, "no conversation is compacted"),
         ({"budget_left": "<16%"}, None),
         ({"budget_left": "<15%"}, "15% of the budget left, not under 15%"),
         ({"key_tier": "team", "capability": "reasoning"}, "reasoning not requested"),

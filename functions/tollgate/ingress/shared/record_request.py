@@ -30,17 +30,20 @@ record is above, carry over all of it that still holds. Do not greet, do not men
 and call no tool. Use the language of the conversation."""
 
 
-def ask_for_record(request: GenerationRequest) -> GenerationRequest:
-    """Return the request for the record of a conversation.
+def ask_for_record(
+    request: GenerationRequest, instructions: str | None = None
+) -> GenerationRequest:
+    """Return the request for the record of a conversation; `instructions` replace the usual task.
 
     The tools stay in the request, since providers cache them with the conversation, but the model
     must not call them.
     """
-    task = UserMessage(content=(Text(text=_TASK),))
+    text = instructions or _TASK
+    task = UserMessage(content=(Text(text=text),))
     return replace(
         request,
         messages=(*request.messages, task),
-        size_bytes=request.size_bytes + len(_TASK),
+        size_bytes=request.size_bytes + len(text.encode(errors="replace")),
         tool_choice=ToolChoice(mode="none") if request.tools else None,
         parallel_tool_calls=None,
         server_tools=(),
