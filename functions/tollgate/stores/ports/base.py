@@ -228,6 +228,9 @@ class CooldownStore(Protocol):
         cooldown, only one request may.
         """
 
+    async def release_probe(self, endpoint_id: str) -> None:
+        """Let another request probe the endpoint, because a probe has ended without a result."""
+
     async def count_failure(
         self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
     ) -> bool:
