@@ -1,8 +1,9 @@
 """Rules of keys and of routing.yaml through the deployed path, in every format, streamed and not.
 
-Keeps C56, C86, C95, C107.
+Keeps C56, C58, C86, C95, C107.
 """
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -59,6 +60,22 @@ async def test_c56_c95_c107_rules_apply_to_requests_through_the_functions(
     assert refused.status == 400
     assert b"card_number" in refused.body
     assert await deployment.holds(ruled) == {}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+async def test_c58_c95_ceilings_and_prompt_policies_refuse_through_the_functions(
+    deployment: Deployment, workspace: Workspace, path: str, stream: bool
+) -> None:
+    asked = body(path, stream=stream)
+    capped = await deployment.workspace(max_cost=Decimal("0.000001"))
+    dear = await deployment.ask("POST", path, capped.inference, body=asked)
+    assert dear.status == (429 if path == "/v1/responses" else 402), dear.body
+    assert b'"max_cost"' in dear.body
+    careful = await deployment.workspace(prompt_policy="no_training")
+    unknown = await deployment.ask("POST", path, careful.inference, body=asked)
+    assert unknown.status == 403, unknown.body
+    assert b"to leave prompts out of training" in unknown.body
 
 
 async def test_c107_the_buffered_function_explains_a_quota_that_is_used_up(
