@@ -192,7 +192,12 @@ async def _gateway(
 
     def follow(make: Any) -> Any:
         return wire_catalog_follower(
-            settings, stores.publications, make, clock=clock, journal=journal
+            settings,
+            stores.publications,
+            make,
+            as_candidate=lambda served: served,
+            clock=clock,
+            journal=journal,
         )
 
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):

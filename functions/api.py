@@ -6,6 +6,7 @@ from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
 from tollgate.core.clock import SystemClock
 from tollgate.core.files.media_types import ASCII_PDF
 from tollgate.observability.log import configure_logging
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
@@ -28,6 +29,7 @@ _services = wire_services(
         _settings,
         _stores.publications,
         lambda catalog: catalog,
+        as_candidate=Catalog.as_candidate,
         clock=_clock,
         journal=_journal,
     ),

@@ -106,7 +106,12 @@ async def _work(place: BatchPlace, left_s: float) -> None:
             )
 
         gateways = wire_catalog_follower(
-            _settings, stores.publications, gateway, clock=clock, journal=observation.journal
+            _settings,
+            stores.publications,
+            gateway,
+            as_candidate=Gateway.as_candidate,
+            clock=clock,
+            journal=observation.journal,
         )
         worker: BatchWorker | BackgroundWorker | ShadowWorker | VideoWorker | None
         if is_batch:

@@ -66,7 +66,12 @@ def wire_function(settings: Settings) -> Function:
         )
 
     gateways = wire_catalog_follower(
-        settings, stores.publications, gateway, clock=clock, journal=observation.journal
+        settings,
+        stores.publications,
+        gateway,
+        as_candidate=Gateway.as_candidate,
+        clock=clock,
+        journal=observation.journal,
     )
     app = add_request_hooks(
         wire_chat_app(

@@ -79,7 +79,12 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
         stores = wire_stores(settings, clock)
         key = await prepare_account(settings, stores, clock)
         gateways = wire_catalog_follower(
-            settings, stores.publications, gateway, clock=clock, journal=journal
+            settings,
+            stores.publications,
+            gateway,
+            as_candidate=lambda served: served,
+            clock=clock,
+            journal=journal,
         )
     limits = wire_web_limits(settings)
     app = wire_chat_app(

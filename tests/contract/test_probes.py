@@ -91,6 +91,23 @@ async def test_c51_a_probe_whose_process_dies_frees_itself(stores: AnyStores) ->
     assert await stores.cooldowns.begin_probe(NEAR, POLICY)
 
 
+async def test_c107_a_probe_without_a_result_makes_way_for_the_next_one(
+    stores: AnyStores,
+) -> None:
+    store = stores.cooldowns
+    await rest(stores)
+    await stores.clock.sleep(30)
+    assert await store.begin_probe(NEAR, POLICY)
+    await store.release_probe(NEAR)
+    await store.find_resting([NEAR], POLICY)
+    assert [await store.begin_probe(NEAR, POLICY) for _ in range(2)] == [True, False]
+    # The probe that was released does not count: the rest is doubled once.
+    await store.count_failure(NEAR, POLICY)
+    assert await due(stores) == 60
+    await store.release_probe(NEAR)
+    assert await due(stores) == 60
+
+
 async def test_c51_old_failures_are_forgotten_without_a_probe(stores: AnyStores) -> None:
     await rest(stores)
     await stores.clock.sleep(POLICY.rest_max_s + FAILURES_LAST_S)

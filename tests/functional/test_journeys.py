@@ -18,8 +18,8 @@ BUDGETS = {
     # Admission is counted and ended, and a large body is parsed next to the loop (decision 231).
     # Whether a guardrail applies, the ceilings of the request, and what is left of its budgets are
     # each found once. Service tiers, prompt policies, quotas, the reuse of answers and the
-    # check of recent refusals are a call each.
-    "one streamed chat": (51, 110),
+    # check of recent refusals are a call each. The record's rules are one switch more.
+    "one streamed chat": (51, 111),
     # The record or the bill that outlives it, and its refund.
     "read a record": (6, 10),
     # 26 when it runs alone, now and then 27 beside other work: the order of waiting steps differs.

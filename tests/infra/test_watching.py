@@ -56,7 +56,9 @@ SWEPT: Final = {
     "WebhooksSent",
     "WorkspacesFailed",
 }
-CHATS: Final = {it.name for it in vars(emf).values() if isinstance(it, emf.Metric)}
+CHATS: Final = {
+    it.name for it in (*vars(emf).values(), *emf.OF_RULES) if isinstance(it, emf.Metric)
+}
 ROLLED_UP: Final = {"DaysClosed", "DaysExported"}
 # The dimensions of metrics, for each service.
 DIMENSIONS: Final = {

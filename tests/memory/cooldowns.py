@@ -50,6 +50,12 @@ class MemoryCooldownStore:
         )
         return True
 
+    async def release_probe(self, endpoint_id: str) -> None:
+        """Undo `begin_probe`."""
+        failures = self._failures.get(endpoint_id)
+        if failures is not None and failures.is_probed:
+            self._failures[endpoint_id] = replace(failures, probed_s=0, probes=failures.probes - 1)
+
     def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         """Return True for a fault of the key, or a cooldown that an answer would end."""
         failures = self._failures.get(endpoint_id)

@@ -13,3 +13,6 @@ class MemoryPublications:
 
     async def history(self) -> Sequence[Publication]:
         return self._made[::-1]
+
+    async def publication(self) -> Publication | None:
+        return self._made[-1] if self._made else None

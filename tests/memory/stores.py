@@ -131,7 +131,7 @@ class MemoryLedger(MemoryBudgets):
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),
             quotas=counted.holds,
-            closed_models=counted.closed_models,
+            used_up=counted.used_up,
         )
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:

@@ -93,6 +93,11 @@ class LimitWarning(Struct, frozen=True, kw_only=True):
         # Globs may contain characters that headers must not.
         return f"{self.period}@{quote(self.models, safe=_SAFE_IN_GLOBS)}"
 
+    @property
+    def text(self) -> str:
+        """The limit and the used share: `day 85%`."""
+        return f"{self.limit} {self.percent}%"
+
 
 class ReachedLimit(Struct, frozen=True, kw_only=True):
     """The limit that caused a refusal, as shown in the error."""

@@ -55,6 +55,13 @@ class PromptPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     no_training: bool = False
     no_retention: bool = False
 
+    @property
+    def text(self) -> str:
+        """The owner and the demands: `team: eu,no_training`."""
+        demands = {NO_TRAINING: self.no_training, NO_RETENTION: self.no_retention}
+        stated = (*self.regions, *(name for name, is_stated in demands.items() if is_stated))
+        return f"{self.owner}: {','.join(stated)}"
+
     def refuse(self, use: PromptUse, region: str, countries: Collection[str]) -> str | None:
         """Return what an endpoint is not known to do; None if it meets the policy.
 

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct, convert
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.money.amounts import nano_usd
+from tollgate.core.money.amounts import nano_usd, usd_text
 
 QuotaUnit = Literal["requests", "tokens", "usd"]
 QuotaWindow = Literal["second", "minute", "hour", "day", "week", "month"]
@@ -50,6 +50,13 @@ class Quota(Struct, frozen=True, kw_only=True):
     def named(cls, unit: str, per: str, models: str | None, *, limit: int = 0) -> "Quota":
         """Return the quota with these parts; raise ValueError if a unit or window is unknown."""
         return convert({"unit": unit, "per": per, "limit": limit, "models": models}, cls)
+
+    @property
+    def text(self) -> str:
+        """The quota as the key states it, such as `usd/day=5@anthropic/*`."""
+        limit = usd_text(self.limit) if self.unit == "usd" else str(self.limit)
+        models = "" if self.models is None else f"@{self.models}"
+        return f"{self.unit}/{self.per}={limit}{models}"
 
     def covers(self, model: str | None) -> bool:
         """Return True if requests to a model count."""

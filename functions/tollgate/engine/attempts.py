@@ -53,7 +53,6 @@ from tollgate.engine.routing.endpoint_reports import EndpointReports
 from tollgate.engine.side_thread import Computations
 from tollgate.ingress.base import ServedBy
 from tollgate.providers.ports.base import Provider, Target
-from tollgate.routing.planning.bends import describe_bend
 from tollgate.routing.planning.plan import Attempt, Plan
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def served_by(context: AttemptContext, attempt: Attempt, *, adapted: tuple[str, 
         provider_name=target.provider_name,
         adapted=adapted,
         ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
-        bend=describe_bend(context.gateway.planner.catalog, context.plan.trace),
+        bend=context.plan.trace.bend,
     )
 
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import Clock, Deadline
@@ -112,6 +113,10 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """Reader of documents; None if only models read documents."""
     recognizer: TextRecognizer | None = None
     """OCR service; None if none is configured."""
+
+    def as_candidate(self) -> "Gateway":
+        """Return the gateway for requests that get its catalog as a candidate."""
+        return replace(self, planner=Planner(self.planner.catalog.as_candidate()))
 
     def computations(self, call: "Call") -> Computations:
         """Return the runner for the computations of a call."""

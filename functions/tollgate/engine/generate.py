@@ -150,7 +150,12 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             meter=meter,
             guards=_GUARDED_GENERATION()(guards, gateway, call, meter) if guards else None,
             deadline=call.deadline,
-            reports=EndpointReports(gateway.cooldowns, gateway.cooldown, plan.speed_policy),
+            reports=EndpointReports(
+                gateway.cooldowns,
+                gateway.cooldown,
+                plan.speed_policy,
+                probe=plan.trace.probe,
+            ),
             head_start=head_start,
             computations=computations,
         )
@@ -359,6 +364,7 @@ async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerErro
     try:
         if _is_one_of_several(record, gateway):
             context.reports.note_answer(record)
+        context.reports.release_probe()
     except Exception as unexpected_error:
         gateway.journal.unexpected_error(unexpected_error, hold.id)
     try:

@@ -85,8 +85,7 @@ class Meter:
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.answers
         self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
-        # Streams of the current round.
-        self._streams = self._rounds[0].streams
+        self._streams = self._rounds[0].streams  # of the current round
         self._fees: list[tuple[int, Fee]] = []  # with the index of the round
         self._runs: list[RunRecord] = []
         self.judgements: dict[tuple[str, str], JudgementRecord] = {}
@@ -294,6 +293,7 @@ class Meter:
             usage_source=weakest_source(source for _, source in measured),
             cost_nano_usd=total_nano_usd(lines),
             held_nano_usd=self._hold.wallet_nano_usd,
+            limit_warning=self._hold.warning.text if self._hold.warning else None,
             shard=self._hold.shard,
             slices=self._hold.slices,
             lines=lines,

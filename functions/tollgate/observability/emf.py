@@ -4,7 +4,7 @@
 each combination of dimension values as a metric, so neither keys nor models are dimensions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -31,9 +31,6 @@ GENERATIONS: Final = Metric("Generations", "Count")
 ERRORS: Final = Metric("Errors", "Count")
 PROVIDERS_FAILED: Final = Metric("ProvidersFailed", "Count")
 FALLBACKS: Final = Metric("Fallbacks", "Count")
-ANSWERS_REUSED: Final = Metric("AnswersReused", "Count")
-SHADOW_ANSWERS: Final = Metric("Shadows", "Count")
-ENDPOINTS_PROBED: Final = Metric("EndpointsProbed", "Count")
 COST: Final = Metric("CostNanoUsd", "None")
 DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
@@ -46,6 +43,18 @@ CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
 
 # Metrics of generations that are also published for each provider.
 _OF_PROVIDERS: Final = frozenset({GENERATIONS, ERRORS, COST, DURATION, FIRST_TOKEN})
+# Metrics that count only the generations to which a rule of routing.yaml or of a key applied.
+OF_RULES: Final[Mapping[Metric, Callable[[GenerationRecord], bool]]] = {
+    Metric("AnswersReused", "Count"): lambda record: record.reused is not None,
+    Metric("Shadows", "Count"): lambda record: record.shadow is not None,
+    Metric("EndpointsProbed", "Count"): lambda record: record.trace.probe is not None,
+    Metric("EndpointsSorted", "Count"): lambda record: record.trace.sorted_by is not None,
+    Metric("BudgetsBent", "Count"): lambda record: record.trace.bent,
+    Metric("QuotasUsedUp", "Count"): lambda record: bool(record.trace.quotas_used_up),
+    Metric("LimitsWarned", "Count"): lambda record: record.limit_warning is not None,
+    Metric("PromptsRestricted", "Count"): lambda record: bool(record.trace.every_policy),
+    Metric("CandidatesServed", "Count"): lambda record: record.trace.is_candidate,
+}
 
 
 def measure(record: GenerationRecord) -> Mapping[Metric, int]:
@@ -60,12 +69,7 @@ def measure(record: GenerationRecord) -> Mapping[Metric, int]:
     }
     if record.first_token_ms is not None:
         values[FIRST_TOKEN] = record.first_token_ms
-    if record.reused is not None:
-        values[ANSWERS_REUSED] = 1
-    if record.shadow is not None:
-        values[SHADOW_ANSWERS] = 1
-    if record.trace.probe is not None:
-        values[ENDPOINTS_PROBED] = 1
+    values.update((metric, 1) for metric, applies in OF_RULES.items() if applies(record))
     return values
 
 
@@ -75,14 +79,13 @@ class EmbeddedMetrics:
     def __init__(self, namespace: str, clock: Clock) -> None:
         self._namespace = namespace
         self._clock = clock
-        self._of_generations: dict[tuple[bool, ...], list[JsonValue]] = {}
-        """Cached directives for generations, by the metrics and dimensions that only some have."""
+        self._of_generations: dict[tuple[tuple[Metric, ...], bool], list[JsonValue]] = {}
+        """Cached directives for generations, by the metrics, and whether a provider served."""
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the log fields with a generation's metrics, in total and for its provider."""
         values = measure(record)
-        rare = (FIRST_TOKEN, ANSWERS_REUSED, SHADOW_ANSWERS, ENDPOINTS_PROBED)
-        form = (*(metric in values for metric in rare), record.provider is not None)
+        form = (tuple(values), record.provider is not None)
         directives = self._of_generations.get(form)
         if directives is None:
             directives = [self._directive(values, _OF_ALL)]

@@ -18,10 +18,13 @@ def wire_catalog_follower(
     publications: PublicationStore,
     make: Callable[[Catalog], _Built],
     *,
+    as_candidate: Callable[[_Built], _Built],
     clock: Clock,
     journal: Journal,
 ) -> CatalogFollower[_Built]:
     """Return the catalog follower, which starts with the catalog in the package."""
     # The build has checked the file, so each model can be decoded with its first request.
     bundled = Catalog.from_build(settings.catalog_file.read_bytes())
-    return CatalogFollower(publications, bundled, make, clock=clock, journal=journal)
+    return CatalogFollower(
+        publications, bundled, make, as_candidate=as_candidate, clock=clock, journal=journal
+    )

@@ -19,6 +19,7 @@ from tests.unit.observability.test_emf import FAILED, SERVED
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics, prometheus_name
 from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import JudgementRecord, ReusedAnswer, ShadowTrace
 from tollgate.ingress.errors import openai_reply
 from tollgate.observability import emf
@@ -192,7 +193,16 @@ def test_the_examples_name_metrics_that_exist() -> None:
         first_token_ms=1,
         reused=reused,
         shadow=shadow,
-        trace=replace(RECORD.trace, probe="near/large-1"),
+        limit_warning="day 85%",
+        trace=replace(
+            RECORD.trace,
+            probe="near/large-1",
+            sorted_by="latency",
+            bent=True,
+            quotas_used_up=("usd/day=5",),
+            prompt_policies=(PromptPolicy(no_training=True),),
+            is_candidate=True,
+        ),
     )
     judgement = JudgementRecord(guardrail="secrets", stage="input")
     written.settled(replace(record, judgements=(judgement,)))

@@ -80,7 +80,12 @@ class Place:
 async def following(place: Place) -> CatalogFollower[str]:
     bundled = Catalog.from_json(BUNDLED)
     return CatalogFollower(
-        place, bundled, lambda catalog: catalog.sha, clock=place.clock, journal=place.journal
+        place,
+        bundled,
+        lambda catalog: catalog.sha,
+        as_candidate=lambda name: name,
+        clock=place.clock,
+        journal=place.journal,
     )
 
 
@@ -126,6 +131,29 @@ async def test_c54_a_canary_serves_its_keys_and_no_other() -> None:
         assert await follower.for_key(key) == place.now.sha_for(key)
     assert {await follower.for_key(str(key)) for key in range(50)} == {live, candidate}
     assert await follower.for_key(None) == live
+
+
+async def test_c107_a_catalog_is_marked_while_it_is_a_candidate_and_not_once_it_is_live() -> None:
+    place = Place(LoopClock())
+    live = place.publish(NEXT, ago_s=60)
+    candidate = place.publish(AFTER, percent=100, ago_s=60)
+    follower = CatalogFollower(
+        place,
+        Catalog.from_json(BUNDLED),
+        lambda catalog: catalog,
+        as_candidate=Catalog.as_candidate,
+        clock=place.clock,
+        journal=place.journal,
+    )
+
+    async def served(key: str | None) -> tuple[str, bool]:
+        catalog = await follower.for_key(key)
+        return catalog.sha, catalog.is_candidate
+
+    assert [await served(key) for key in ("key", None)] == [(candidate, True), (live, False)]
+    place.publish(AFTER, ago_s=60)
+    assert await served("key") == (candidate, False)
+    assert place.loads == [candidate, live]
 
 
 @pytest.mark.parametrize("damage", ["unreadable", "unreachable", "missing"])
@@ -211,6 +239,7 @@ async def test_c54_c66_under_load_every_request_is_priced_by_one_catalog_and_nam
         place,
         bundled,
         lambda catalog: gateway_of(home, catalog),
+        as_candidate=Gateway.as_candidate,
         clock=place.clock,
         journal=home.journal,
     )

@@ -105,6 +105,25 @@ async def test_c51_a_probe_that_fails_falls_back_and_rests_twice_as_long() -> No
     assert await served_by(home) == "near"
 
 
+@pytest.mark.parametrize("cause", ["its caller leaves", "the request is at fault"])
+async def test_c107_a_probe_without_a_result_makes_way_for_the_next_request(cause: str) -> None:
+    leaves = cause == "its caller leaves"
+    probed = [Silence(20), *answers("Late")] if leaves else refuses(400)
+    home = await house(near=Scripted(*[refuses(429)] * 3, probed, answers("Back")))
+    for _ in range(3):
+        await home.serve()
+    await home.gateway.clock.sleep(31)
+    probing = asyncio.create_task(home.serve())
+    await asyncio.sleep(1)
+    if leaves:
+        assert await served_by(home) == "far"
+        probing.cancel()
+    await asyncio.wait([probing])
+    assert home.journal.records[-1].trace.probe == "near/large-1"
+    assert await served_by(home) == "near"
+    assert home.journal.records[-1].trace.probe == "near/large-1"
+
+
 async def test_c51_a_request_whose_first_endpoint_is_healthy_probes_nothing() -> None:
     home = await house(far=Scripted(refuses(500)))
     policy = home.gateway.cooldown

@@ -89,6 +89,7 @@ async def test_c19_the_faster_one_serves(preference: str, served: str) -> None:
     await measured(home, near=time(900, 80), far=time(200, 40))
     reply = await ask(home, sort=preference)
     assert server(reply) == served
+    assert home.record.trace.sorted_by == preference
     assert "x-tollgate-adapted" not in reply.headers
 
 

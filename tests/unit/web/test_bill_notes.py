@@ -18,6 +18,7 @@ from tollgate.core.records.generation import (
     RunRecord,
     total_nano_usd,
 )
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.usage import Usage
 from tollgate.web.records.bill_notes import list_notes
 
@@ -175,4 +176,39 @@ def test_c73_each_run_of_a_tool_and_the_later_rounds_are_noted() -> None:
             "why so much: 30.0 × the median of this key's last 10 requests ($0.00002): fresh input "
             "$0.00060 (usually $0.00002); 66 % was spent after the first of 2 rounds with tools"
         ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("measure", "figure"),
+    [("latency", "900 ms"), ("throughput", "26.7 tokens/s"), ("price", "40% cached")],
+)
+def test_c107_the_measurements_that_sorted_the_endpoints_are_noted(
+    measure: str, figure: str
+) -> None:
+    speed = Speed(latency_ms=900, tokens_per_s=26.66, cached_share=0.4, answers=20)
+    trace = replace(DEAR.trace, sorted_by=measure, speeds={"near/n": speed}, explored="far/L")
+    assert list_notes(replace(DEAR, trace=trace), ())[:2] == [
+        f"endpoints sorted by {measure}: near/n {figure} (20 answers)",
+        "far/L came first because its figures were old or few",
+    ]
+
+
+def test_c107_the_rules_that_chose_the_models_are_noted() -> None:
+    trace = replace(
+        DEAR.trace,
+        route="smart",
+        rule=1,
+        bent=True,
+        budget_left_percent=15,
+        quotas_used_up=("usd/day=5@acme/*",),
+        is_candidate=True,
+        probe="near/n",
+    )
+    assert list_notes(replace(DEAR, trace=trace, limit_warning="day 85%"), ())[:5] == [
+        "a candidate catalog served this key",
+        "bent by the budget: smart rule 1; 15% left",
+        "the quota usd/day=5@acme/* was used up, so its models were left out",
+        "near/n came first to probe it after its cooldown",
+        "the reply warned of a limit: day 85% used",
     ]

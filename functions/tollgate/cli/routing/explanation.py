@@ -16,7 +16,7 @@ def render_explanation(answer: Any) -> list[str]:
     """Render a reply of `POST /v1/route/explain` as lines."""
     lines = [_headline(answer), _sizes(answer), *_preset(answer.get("preset")), ""]
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
-    lines.append("")
+    lines += ["", *_catalog_and_order(answer), *map(_quota, answer.get("quotas", ()))]
     for name in answer["unmet"]:
         lines.append(f"{name} has no effect: no measurements of these endpoints are available.")
     if answer["error"] is None:
@@ -84,6 +84,30 @@ def _guardrail(guardrail: Any) -> str:
         f"Guardrail {guardrail['name']} ({guardrail['kind']}): {guardrail['action']} on {stages}"
         + (f", for {_dollars(cost)} at most." if cost else ".")
     )
+
+
+def _catalog_and_order(answer: Any) -> Iterator[str]:
+    """Yield the candidate catalog, the rule that bends the route, and the order by measurements."""
+    if candidate := answer.get("candidate"):
+        serves = "serves" if candidate["serves"] else "does not serve"
+        sha, percent = candidate["catalog_sha"][:7], candidate["percent"]
+        yield f"The candidate catalog {sha}, which {percent} % of the keys get, {serves} this key."
+    if bend := answer.get("bend"):
+        yield f"Bent by the budget: {bend}."
+    if measure := answer.get("sorted_by"):
+        yield f"Endpoints are sorted by {measure}, as measured here."
+
+
+def _quota(quota: Any) -> str:
+    models = f" of {quota['models']}" if quota["models"] else ""
+    in_usd = quota["unit"] == "usd"
+    used, limit = (
+        _dollars(quota[name]) if in_usd else f"{quota[name]:,}" for name in ("used", "limit")
+    )
+    unit = "" if in_usd else f" {quota['unit']}"
+    state = "is used up" if quota["used_up"] else "counts the request"
+    until = f"until {quota['resets_at']}"
+    return f"Quota {limit}{unit} per {quota['per']}{models}: {used} used {until}; it {state}."
 
 
 def _cache(cache: Any) -> str:

@@ -138,9 +138,21 @@ async def _open_app(
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
 
     published = stores.publications
-    gateways = wire_catalog_follower(settings, published, gateway, clock=clock, journal=journal)
+    gateways = wire_catalog_follower(
+        settings,
+        published,
+        gateway,
+        as_candidate=Gateway.as_candidate,
+        clock=clock,
+        journal=journal,
+    )
     catalogs = wire_catalog_follower(
-        settings, published, lambda catalog: catalog, clock=clock, journal=journal
+        settings,
+        published,
+        lambda catalog: catalog,
+        as_candidate=Catalog.as_candidate,
+        clock=clock,
+        journal=journal,
     )
     async with AsyncExitStack() as stack:
         for closed_last in (observation, stores, upstream):

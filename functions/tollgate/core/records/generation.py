@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey, CostCeiling
 from tollgate.core.prompt_policy import PromptPolicy
-from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
+from tollgate.core.request import Capability, Modality, Need, ProviderSort, RoutingPreferences
 from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.kinds import WorkKind
@@ -246,6 +246,27 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The endpoints' measurements, if the request was sorted by them."""
     explored: str | None = None
     """The endpoint that came first because its figures were old or few; None if none did."""
+    sorted_by: ProviderSort | None = None
+    """The measure by which `speeds` sorted the endpoints; None if they were not sorted."""
+    bent: bool = False
+    """True if the rule that applied has a condition on the budget."""
+    quotas_used_up: tuple[str, ...] = ()
+    """The quotas of the key whose models the plan left out, because they were used up."""
+    is_candidate: bool = False
+    """True if the catalog was a candidate, which served a share of the keys."""
+
+    @property
+    def every_policy(self) -> tuple[PromptPolicy, ...]:
+        """The prompt policies that restricted the request, including the request's."""
+        own = None if self.preferences is None else self.preferences.prompt_policy
+        return self.prompt_policies if own is None else (*self.prompt_policies, own)
+
+    @property
+    def bend(self) -> str | None:
+        """The rule that applied because of its budget, and the remaining share; None otherwise."""
+        if not self.bent:
+            return None
+        return f"{self.route} rule {self.rule}; {self.budget_left_percent}% left"
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -317,6 +338,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The names of options that had no effect, or a different effect, at the last endpoint."""
     forwarded: tuple[str, ...] = ()
     """The names of unknown fields that were passed unchanged to or from the provider."""
+    limit_warning: str | None = None
+    """The most used limit of the key and its used share, of which the reply warned."""
     is_bill: bool = False
     """True if the record has expired, and only what explains its cost is left."""
 

@@ -162,6 +162,9 @@ class _UnreportedEndpoints:
     async def begin_probe(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         return True
 
+    async def release_probe(self, endpoint_id: str) -> None:
+        """Ignore the endpoint."""
+
     def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         return False
 

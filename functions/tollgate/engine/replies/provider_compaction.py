@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import Call
-from tollgate.routing.planning.bends import find_condition
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Plan
 
@@ -21,9 +21,15 @@ def let_provider_compact(call: Call, plan: Plan, catalog: Catalog) -> Call:
         return call
     if not (request.compaction.is_asked and plan.is_compacted_by_provider):
         return call
-    condition = find_condition(catalog, plan.trace)
-    if request.service_tier is not None or (condition is not None and condition.compaction):
+    if request.service_tier is not None or _follows_compaction_rule(catalog, plan.trace):
         return call
     compaction = replace(request.compaction, by_provider=True)
     request = replace(request, compaction=compaction)
     return replace(call, parsed=replace(call.parsed, request=request))
+
+
+def _follows_compaction_rule(catalog: Catalog, trace: RoutingTrace) -> bool:
+    if trace.route is None or trace.rule is None:
+        return False
+    condition = catalog.routes[trace.route].all_rules[trace.rule - 1].condition
+    return condition is not None and condition.compaction

@@ -345,7 +345,7 @@ def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
 def _warning_header(warning: LimitWarning | None) -> dict[str, str]:
     if warning is None:
         return {}
-    return {"x-tollgate-limit-warning": f"{warning.limit} {warning.percent}%"}
+    return {"x-tollgate-limit-warning": warning.text}
 
 
 def refused_headers(

@@ -25,7 +25,10 @@ Served = TypeVar("Served")
 
 
 class CatalogFollower(Generic[Served]):
-    """Caches `make(catalog)` for the live, the candidate and the bundled catalog."""
+    """Caches `make(catalog)` for the live, the candidate and the bundled catalog.
+
+    `as_candidate` turns the result into the one for keys that a candidate serves.
+    """
 
     def __init__(
         self,
@@ -33,15 +36,18 @@ class CatalogFollower(Generic[Served]):
         bundled: Catalog,
         make: Callable[[Catalog], Served],
         *,
+        as_candidate: Callable[[Served], Served],
         clock: Clock,
         journal: Journal,
     ) -> None:
         self._publications = publications
         self._make = make
+        self._as_candidate = as_candidate
         self._clock = clock
         self._journal = journal
         self._bundled = bundled.sha
         self._served = {bundled.sha: make(bundled)}
+        self._candidates: dict[str, Served] = {}
         self._good = bundled.sha
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._failed_s: dict[str, float] = {}
@@ -62,8 +68,9 @@ class CatalogFollower(Generic[Served]):
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._served:
-                if sha == publication.live:
-                    self._good = sha
+                if sha != publication.live:
+                    return self._candidate(sha)
+                self._good = sha
                 return self._served[sha]
         return self._served[self._good]
 
@@ -73,6 +80,11 @@ class CatalogFollower(Generic[Served]):
         """
         if self._loading:
             await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
+
+    def _candidate(self, sha: str) -> Served:
+        if sha not in self._candidates:
+            self._candidates = {sha: self._as_candidate(self._served[sha])}
+        return self._candidates[sha]
 
     async def _published(self) -> Publication | None:
         try:

@@ -30,8 +30,17 @@ _DELIVERY_SHARE_MAX: Final = 0.25
 class EndpointReports:
     """The reports of one generation, sent in the background."""
 
-    def __init__(self, store: CooldownStore, policy: CooldownPolicy, speeds: SpeedPolicy) -> None:
+    def __init__(
+        self,
+        store: CooldownStore,
+        policy: CooldownPolicy,
+        speeds: SpeedPolicy,
+        *,
+        probe: str | None = None,
+    ) -> None:
         self._store = store
+        # The endpoint that the generation probes, until its result is reported.
+        self._probe = probe
         self._policy = policy
         self._speeds = speeds
         self._reports: dict[asyncio.Task[bool | None], str] = {}
@@ -43,12 +52,14 @@ class EndpointReports:
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
         """Report a failure in the background, unless the request itself caused the failure."""
         if error.code in _COUNTED:
+            self._end_probe(endpoint_id)
             report = self._store.count_failure(endpoint_id, self._policy, _fault_of(error))
             self._send(report, endpoint_id)
 
     def note_first_token(self, target: Target, first_token_ms: int) -> None:
         """Record the time to the first token, which also shows that the serving endpoint works."""
         self._serving = target, first_token_ms
+        self._end_probe(target.endpoint_id)
         if self._store.awaits_answer(target.endpoint_id, self._policy):
             report = self._store.note_recovery(target.endpoint_id, self._policy)
             self._send(report, target.endpoint_id)
@@ -82,6 +93,18 @@ class EndpointReports:
         if self._store.add_answer(measured, times):
             report = self._store.write_speed(measured)
             self._send(report, target.endpoint_id)
+
+    def release_probe(self) -> None:
+        """Let another request probe the endpoint if the probe has had no result.
+
+        The caller may have left, or the request itself may be at fault.
+        """
+        if self._probe is not None:
+            self._send(self._store.release_probe(self._probe), self._probe)
+
+    def _end_probe(self, endpoint_id: str) -> None:
+        if endpoint_id == self._probe:
+            self._probe = None
 
     async def deliver(self, journal: Journal, request_id: str) -> None:
         """Wait up to a second for the reports, because Lambda may freeze after the last byte.

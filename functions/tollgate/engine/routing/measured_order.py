@@ -36,7 +36,7 @@ async def hold_and_order(
             now_s=gateway.clock.now_s(),
             resting=resting,
         )
-    plan = plan.without_models(hold.closed_models)
+    plan = plan.under_quotas(hold.used_up)
     # The probe begins after the hold, because a refused request never reaches the endpoint.
     probe = await _begin_probe(gateway, plan, resting) if resting else None
     return hold, plan.resting_last(resting, probe=probe)

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from msgspec import Meta, Raw, Struct, json
+from msgspec.structs import replace
 
 from tollgate.core.request import PRESET_PREFIX
 from tollgate.providers.ports.base import ProviderRow
@@ -58,6 +59,8 @@ class Catalog(Struct, frozen=True, kw_only=True):
     guardrails: UnreadGuardrails
     presets: UnreadPresets
     names: UnreadNames
+    is_candidate: bool = False
+    """True for requests of the keys that a candidate catalog serves."""
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
@@ -97,6 +100,10 @@ class Catalog(Struct, frozen=True, kw_only=True):
             presets=presets,
             names=UnreadNames(models, providers),
         )
+
+    def as_candidate(self) -> Self:
+        """Return the catalog for requests that get it as a candidate."""
+        return replace(self, is_candidate=True)
 
     @property
     def pdf(self) -> "PdfSection | None":

@@ -105,6 +105,7 @@ class Cause(Enum):
     KEY_COST = Check.AFFORDABLE, "may cost ${}, the key's max_cost is ${}"
     SESSION_COST = Check.AFFORDABLE, "may cost ${}, the session's budget is ${}"
     REQUEST_COST = Check.AFFORDABLE, f"may cost ${{}}, {MAX_COST_HEADER} is ${{}}"
+    QUOTA = Check.AFFORDABLE, "has used up the quota {}"
     FALLBACKS_OFF = Check.FALLBACK, "fallbacks are off"
 
     def __init__(self, check: Check, words: str) -> None:

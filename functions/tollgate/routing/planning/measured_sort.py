@@ -69,7 +69,7 @@ def sort_measured(
     wanted = preferences.sort in ("throughput", "latency")
     unmet = ("provider.sort",) if wanted and not (decides or single) else ()
     known = {name: speeds[name] for name in sorted(plan.endpoint_ids & speeds.keys())}
-    trace = replace(plan.trace, speeds=known, explored=explored)
+    trace = replace(plan.trace, speeds=known, explored=explored, sorted_by=measure)
     return replace(plan, attempts=tuple(attempts), unmet=unmet, trace=trace)
 
 

@@ -73,6 +73,11 @@ class Chain(Struct, frozen=True, kw_only=True):
             return request.conversation_hash
         return request.draw_key_hash
 
+    def bends(self, rule: int | None) -> bool:
+        """Return True if a rule has a condition on the budget."""
+        condition = None if rule is None else self.rules[rule - 1].condition
+        return condition is not None and condition.budget_left is not None
+
     def model_at(self, slug: str, now_s: float) -> str:
         """Return the model that currently serves `slug`: the model itself or a successor."""
         # The loop ends, because `tollgate check` refuses cycles of successors.

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
 from tollgate.core.prompt_policy import UNSTATED, PromptUse
+from tollgate.core.quotas import Quota
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.request import ProviderSort
 from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, SpeedPolicy
@@ -128,12 +129,17 @@ class Plan(Struct, frozen=True, kw_only=True):
         """The models of the plan, in the order of its attempts."""
         return tuple(dict.fromkeys(attempt.target.model for attempt in self.attempts))
 
-    def without_models(self, models: Collection[str]) -> "Plan":
-        """Return the plan without the attempts of these models."""
-        if not models:
+    def under_quotas(self, used_up: Sequence[Quota]) -> "Plan":
+        """Return the plan without the models of quotas that are used up; the trace names these."""
+        if not used_up:
             return self
-        left = tuple(each for each in self.attempts if each.target.model not in models)
-        return replace(self, attempts=left)
+        left = tuple(
+            each
+            for each in self.attempts
+            if not any(quota.covers(each.target.model) for quota in used_up)
+        )
+        trace = replace(self.trace, quotas_used_up=tuple(quota.text for quota in used_up))
+        return replace(self, attempts=left, trace=trace)
 
     def probe_candidates(self, resting: Mapping[str, float], now_s: float) -> Iterator[str]:
         """Yield the endpoints whose probe is due and that only endpoints in cooldown precede.

@@ -100,9 +100,7 @@ class _RankedModel(Struct, frozen=True, kw_only=True):
 
 
 class _NamedChain(Struct, frozen=True, kw_only=True):
-    """The chain behind a requested name, with the first rule that applies and its
-    models in order.
-    """
+    """The chain behind a requested name, the first rule that applies, and its models in order."""
 
     chain: Chain
     rule: int | None
@@ -145,12 +143,14 @@ class Planner:
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
         first = chains[0]
-        request = request.under(self.catalog.defaults.prompt_policy)
-        if first.chain.sort is not None:
-            request = replace(request, route_sort=first.chain.sort)
+        request = request.under(self.catalog.defaults.prompt_policy, sort=first.chain.sort)
         metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
         trace = request.trace(
-            route=first.chain.route, rule=first.rule, metadata_names=metadata_names
+            route=first.chain.route,
+            rule=first.rule,
+            metadata_names=metadata_names,
+            bent=first.chain.bends(first.rule),
+            is_candidate=self.catalog.is_candidate,
         )
         candidates: list[Candidate] = []
         exclusions: dict[str, Exclusion] = {}

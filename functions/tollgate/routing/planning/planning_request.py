@@ -190,13 +190,17 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         """Order of endpoints: the caller's, or else the route's."""
         return self.preferences.sort or self.route_sort
 
-    def under(self, section: PromptPolicySection | None) -> Self:
-        """Return the request under a catalog's prompt policy, in place of a recorded one."""
-        if section is None and not self.prompt_policies:
+    def under(
+        self, section: PromptPolicySection | None, *, sort: ProviderSort | None = None
+    ) -> Self:
+        """Return the request under a catalog's prompt policy, in place of a recorded one, and with
+        the order of endpoints that the route states.
+        """
+        if section is None and sort is None and not self.prompt_policies:
             return self
         others = (each for each in self.prompt_policies if each.owner != "gateway")
         of_gateway = () if section is None else (section.policy,)
-        return replace(self, prompt_policies=(*of_gateway, *others))
+        return replace(self, prompt_policies=(*of_gateway, *others), route_sort=sort)
 
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:
@@ -205,7 +209,13 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         return self.prompts or (single,)
 
     def trace(
-        self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
+        self,
+        *,
+        route: str | None,
+        rule: int | None,
+        metadata_names: frozenset[str],
+        bent: bool = False,
+        is_candidate: bool = False,
     ) -> RoutingTrace:
         """Return the trace for a record, with only the metadata that rules read."""
         preferences = self.preferences
@@ -214,6 +224,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             requested_model=self.model,
             route=route,
             rule=rule,
+            bent=bent,
+            is_candidate=is_candidate,
             capabilities=tuple(sorted(self.capabilities)),
             modalities=tuple(sorted(self.modalities)),
             needs=tuple(sorted(self.needs)),

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
+from tollgate.core.quotas import parse_quotas
 from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.service_tiers import BATCH_TIER
@@ -106,7 +107,10 @@ class ReplayPlanner:
             return Unknown(unknown)
         if survey.plan is None:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
-        first = self._measured(survey.plan, request).attempts[0]
+        plan = self._measured(survey.plan, request)
+        if not plan.attempts:
+            return WouldRefuse(ErrorCode.KEY_LIMIT_EXCEEDED)
+        first = plan.attempts[0]
         target, batched = first.target, self._batch_prices(request, first)
         schedule = first.schedule(_billed_tier(request, first))
         if batched is not None and request.service_tier == BATCH_TIER:
@@ -120,13 +124,16 @@ class ReplayPlanner:
         )
 
     def _measured(self, plan: Plan, request: RecordedRequest) -> Plan:
-        """Return the plan, sorted by the measurements in the request's record."""
-        return sort_measured(
+        """Return the plan without models whose quota was used up, sorted by the measurements in
+        the request's record.
+        """
+        plan = sort_measured(
             plan,
             request.trace.speeds,
             request_id=request.id.removeprefix(_ID_PREFIX),
             now_s=request.created_s,
         )
+        return plan.under_quotas(parse_quotas(",".join(request.trace.quotas_used_up)))
 
     def shadow_cost(self, request: RecordedRequest) -> tuple[str, int] | None:
         """Return the route whose shadow would get a request, and the cost of the shadow's answer.

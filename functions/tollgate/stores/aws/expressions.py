@@ -126,6 +126,7 @@ COOLDOWN_PROBE: Final = ConditionalUpdate(
     "SET p = :now, r = if_not_exists(r, :zero) + :one",
     "l = :l AND n >= :most AND (attribute_not_exists(p) OR p = :p)",
 )
+COOLDOWN_UNPROBED: Final = ConditionalUpdate("SET r = r - :one REMOVE p", "l = :l AND p = :p")
 COOLDOWN_OVER: Final = ConditionalUpdate("SET n = :zero, k = :fault REMOVE p, r", "l = :l")
 COOLDOWN_KEY_WORKS: Final = ConditionalUpdate("SET k = :fault", "attribute_exists(k)")
 

@@ -114,6 +114,6 @@ def whole_hold(
             if (side := state.owner.beside_key) is not None
         ),
         quotas=key.quotas.holds,
-        closed_models=key.quotas.closed_models,
+        used_up=key.quotas.used_up,
         crowded=wallet.crowded,
     )

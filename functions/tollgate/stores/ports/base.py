@@ -18,7 +18,7 @@ from tollgate.core.limits import (
     TierLimits,
 )
 from tollgate.core.principal import Principal
-from tollgate.core.quotas import QuotaHold
+from tollgate.core.quotas import Quota, QuotaHold
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import (
     AnswerTime,
@@ -86,8 +86,8 @@ class Hold(Struct, frozen=True, kw_only=True):
     """
     quotas: tuple[QuotaHold, ...] = ()
     """The part of the hold that quotas of the key count."""
-    closed_models: frozenset[str] = frozenset()
-    """Models that may not be tried, because they have used up a quota of the key."""
+    used_up: tuple[Quota, ...] = ()
+    """Quotas of the key that are used up, so their models may not be tried."""
     crowded: bool = False
     """True if the shard has too many holds; settle() then marks the shard so that
     shards are added.
@@ -131,8 +131,8 @@ class Ledger(Protocol):
         are taken from the key's minute. A `covered` hold takes the whole amount or is refused. Any
         other hold takes the remaining amount, and is refused only if nothing is left. A `session`
         takes the whole amount in any case, so its limit is not exceeded. The quotas of the key
-        count the `models` that may answer; the hold names those that have used up a quota, and is
-        refused if none is left. The hold's id
+        count the `models` that may answer; the hold names the quotas that are used up, and is
+        refused if no model is left. The hold's id
         is `first_id`, unless a write under that id had an unknown outcome. `meanwhile` may be
         called during the writes, and must not raise.
 
@@ -227,6 +227,9 @@ class CooldownStore(Protocol):
         """Return True if the request may try an endpoint of `find_resting` first. After each
         cooldown, only one request may.
         """
+
+    async def release_probe(self, endpoint_id: str) -> None:
+        """Let another request probe the endpoint, because a probe has ended without a result."""
 
     async def count_failure(
         self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None

@@ -37,6 +37,7 @@ from tollgate.stores.aws.expressions import (
     COOLDOWN_KEY_WORKS,
     COOLDOWN_OVER,
     COOLDOWN_PROBE,
+    COOLDOWN_UNPROBED,
     ConditionalUpdate,
 )
 from tollgate.stores.aws.items import CooldownItem
@@ -155,6 +156,21 @@ class DynamoCooldownStore:
             return True
         self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), _read_failures(item))
         return True
+
+    async def release_probe(self, endpoint_id: str) -> None:
+        """Undo `begin_probe`, unless the endpoint has failed since or the store is away."""
+        failures = self._known(endpoint_id)
+        if failures is None or not failures.is_probed:
+            return
+        values: Item = {
+            ":l": number(failures.last_s),
+            ":p": number(failures.probed_s),
+            ":one": number(1),
+        }
+        request = COOLDOWN_UNPROBED.build(self._table, cooldown_key(endpoint_id), values)
+        with contextlib.suppress(ConditionFailed, StoreUnavailable):
+            await self._client.call("UpdateItem", request, attempts_max=1)
+        self._cache.pop(endpoint_id, None)
 
     def awaits_answer(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         """Return True if this instance last read a fault of the key, or a cooldown that an answer

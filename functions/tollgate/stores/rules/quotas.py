@@ -66,13 +66,13 @@ class QuotaRequest(Struct, frozen=True, kw_only=True):
 
 
 class QuotaTake(Struct, frozen=True, kw_only=True):
-    """The quotas that a hold's write counts, and the models that the hold leaves out."""
+    """The quotas that a hold's write counts, and those whose models the hold leaves out."""
 
     holds: tuple[QuotaHold, ...] = ()
     used_max: tuple[int, ...] = ()
     """For each hold, the highest count at which the write succeeds."""
-    closed_models: frozenset[str] = frozenset()
-    """Models of the plan that have used up a quota and may not be tried."""
+    used_up: tuple[Quota, ...] = ()
+    """Quotas whose models may not be tried."""
 
 
 def quota_step(
@@ -80,12 +80,7 @@ def quota_step(
 ) -> QuotaTake | GatewayError:
     """Return the quotas that the next write counts, or the refusal if every model is closed."""
     second = created_s(hold_id)
-    full = [
-        quota
-        for quota in request.quotas
-        if quota.covers_any(request.models)
-        and counters.get(counter_name(quota, second), 0) > request.used_max(quota)
-    ]
+    full = find_used_up(counters, request, second)
     closed = frozenset(
         model for model in request.models if any(quota.covers(model) for quota in full)
     )
@@ -102,7 +97,19 @@ def quota_step(
             for quota in counted
         ),
         used_max=tuple(map(request.used_max, counted)),
-        closed_models=closed,
+        used_up=full,
+    )
+
+
+def find_used_up(
+    counters: Mapping[str, int], request: QuotaRequest, second: int
+) -> tuple[Quota, ...]:
+    """Return the quotas of which too little is left for the request."""
+    return tuple(
+        quota
+        for quota in request.quotas
+        if quota.covers_any(request.models)
+        and counters.get(counter_name(quota, second), 0) > request.used_max(quota)
     )
 
 

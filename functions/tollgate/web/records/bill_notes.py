@@ -7,6 +7,8 @@ from typing import Final
 
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import BillLine, GenerationRecord
+from tollgate.core.request import ProviderSort
+from tollgate.core.routing.endpoint_status import Speed
 
 # The minimum number of requests that a median needs, and the multiple of the median that counts as
 # unusual.
@@ -44,6 +46,7 @@ def list_notes(record: GenerationRecord, earlier: Sequence[GenerationRecord]) ->
     """Return the notes on a generation; `earlier` are previous generations of its key."""
     return [
         *_explain_age(record),
+        *_explain_rules(record),
         *_explain_attempts(record),
         *_explain_reuse(record),
         *_explain_shadow(record),
@@ -58,6 +61,42 @@ def _explain_age(record: GenerationRecord) -> Iterator[str]:
     """Yield a remark if only the bill is left."""
     if record.is_bill:
         yield "the record has expired; this is the bill"
+
+
+def _explain_rules(record: GenerationRecord) -> Iterator[str]:
+    """Yield the rules that chose the models and the order of the endpoints."""
+    trace = record.trace
+    if trace.is_candidate:
+        yield "a candidate catalog served this key"
+    if trace.bend:
+        yield f"bent by the budget: {trace.bend}"
+    for quota in trace.quotas_used_up:
+        yield f"the quota {quota} was used up, so its models were left out"
+    if trace.sorted_by is not None:
+        figures = (
+            f"{name} {_figure(speed, trace.sorted_by)} ({speed.answers} answers)"
+            for name, speed in trace.speeds.items()
+        )
+        yield f"endpoints sorted by {trace.sorted_by}: {', '.join(figures) or 'none was measured'}"
+    if trace.explored is not None:
+        yield f"{trace.explored} came first because its figures were old or few"
+    if trace.probe is not None:
+        yield f"{trace.probe} came first to probe it after its cooldown"
+    if record.limit_warning is not None:
+        yield f"the reply warned of a limit: {record.limit_warning} used"
+
+
+def _figure(speed: Speed, sorted_by: ProviderSort) -> str:
+    """Return the measurement that is compared."""
+    match sorted_by:
+        case "latency":
+            return f"{speed.latency_ms:,} ms"
+        case "throughput":
+            rate = speed.tokens_per_s
+            return "without a rate" if rate is None else f"{rate:.1f} tokens/s"
+        case "price":
+            share = speed.cached_share
+            return "without a cached share" if share is None else f"{share:.0%} cached"
 
 
 def _explain_attempts(record: GenerationRecord) -> Iterator[str]:

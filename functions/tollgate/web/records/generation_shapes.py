@@ -222,6 +222,9 @@ class GenerationObject(BaseModel):
     forwarded: list[str] = Field(
         description="unknown fields that were passed unchanged to or from the provider"
     )
+    limit_warning: str | None = Field(
+        description="most used limit of the key and its used share, as in x-tollgate-limit-warning"
+    )
     bill_only: bool = Field(
         description="whether the record has expired: fields that are not part of its bill are empty"
     )
@@ -289,6 +292,7 @@ class GenerationObject(BaseModel):
             external_user=record.user,
             adapted=list(record.adapted),
             forwarded=list(record.forwarded),
+            limit_warning=record.limit_warning,
             bill_only=record.is_bill,
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),

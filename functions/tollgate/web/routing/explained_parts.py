@@ -1,25 +1,33 @@
-"""The JSON form of the tools, guardrails, cache, shadow and preset of an explained request."""
+"""The JSON form of the parts of an explained request, such as tools, guardrails and quotas."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Self
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, JsonValue
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.dotted_names import DottedName
+from tollgate.core.errors import GatewayError
+from tollgate.core.ids import created_s
+from tollgate.core.limits import LimitOwner
 from tollgate.core.money.amounts import usd
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import RoundsBound
 from tollgate.core.request import GenerationRequest, SystemMessage
+from tollgate.core.routing.publication import Publication
 from tollgate.core.work.base import Work
 from tollgate.engine.guardrails.bounds import BoundedGuard, bound_guards
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.planner import Planner, Survey
+from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.planner import Candidate, Planner, Survey
 from tollgate.routing.planning.shadows import is_drawn
+from tollgate.stores.rules.quotas import QuotaRequest, find_used_up, quota_step
 from tollgate.tools.ports.base import RequestTools
+from tollgate.web.keys.key_shapes import QuotaObject
 from tollgate.web.shapes import Usd
 
 # Imported at first use, because few catalogs have a cache or shadows.
@@ -160,6 +168,31 @@ class ExplainedShadow(BaseModel):
         )
 
 
+class ExplainedCandidate(BaseModel):
+    """The candidate catalog that a share of the keys gets."""
+
+    catalog_sha: str
+    percent: int = Field(description="share of the keys")
+    serves: bool = Field(description="whether it serves this key")
+
+    @classmethod
+    def of(cls, publication: Publication | None, catalog: Catalog) -> Self | None:
+        """Describe the candidate; None if there is none."""
+        if publication is None or publication.candidate is None:
+            return None
+        return cls(
+            catalog_sha=publication.candidate,
+            percent=publication.percent,
+            serves=catalog.is_candidate,
+        )
+
+
+class ExplainedQuota(QuotaObject):
+    """A quota of the key that counts the request."""
+
+    used_up: bool = Field(description="whether too little is left for the request")
+
+
 class ExplainedPreset(BaseModel):
     """The request as its preset completes it."""
 
@@ -194,3 +227,43 @@ def explain_guardrails(
         return []
     bound = bound_guards(planner, work, principal, survey.plan, now_s=now_s)
     return [ExplainedGuardrail.of(guard) for guard in bound]
+
+
+def explain_quotas(
+    survey: Survey, principal: Principal, counters: Mapping[str, int], hold_id: str
+) -> tuple[Survey, list[ExplainedQuota]]:
+    """Return the survey without models whose quota is used up, and the quotas that count."""
+    plan = survey.plan
+    if plan is None or not principal.key_quotas:
+        return survey, []
+    wanted = QuotaRequest.of(
+        principal,
+        plan.models,
+        plan.cost_max_nano_usd,
+        tokens=plan.tokens_max,
+        covered=principal.admission == "covered",
+    )
+    second = created_s(hold_id)
+    used_up = find_used_up(counters, wanted, second)
+    explained = [
+        ExplainedQuota(**dict(QuotaObject.of(quota, counters, second)), used_up=quota in used_up)
+        for quota in principal.key_quotas
+        if quota.covers_any(plan.models)
+    ]
+    owner = LimitOwner(level="key", id=principal.key_id, workspace_id=principal.workspace_id)
+    step = quota_step(counters, wanted, owner, hold_id)
+    refusal = step if isinstance(step, GatewayError) else None
+
+    def under_quotas(candidate: Candidate) -> Candidate:
+        model = candidate.attempt.target.model
+        quota = next((each for each in used_up if each.covers(model)), None)
+        if candidate.exclusion is not None or quota is None:
+            return candidate
+        return replace(candidate, exclusion=Exclusion(Cause.QUOTA, amounts=(quota.text,)))
+
+    return replace(
+        survey,
+        candidates=tuple(map(under_quotas, survey.candidates)),
+        plan=None if refusal else plan.under_quotas(used_up),
+        refusal=refusal,
+    ), explained

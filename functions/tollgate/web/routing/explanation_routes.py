@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 
 from tollgate.core.errors import invalid_request
+from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import Work
 from tollgate.engine.ceilings import find_limits, in_session
@@ -17,7 +18,7 @@ from tollgate.engine.routing.simulation import Fault
 from tollgate.engine.side_thread import Computations
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
-from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.credit_refusals import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
@@ -26,7 +27,14 @@ from tollgate.web.http.request_id import request_id_of
 from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
-from tollgate.web.routing.explained_parts import ExplainedCache, ExplainedShadow, explain_guardrails
+from tollgate.web.routing.explained_parts import (
+    ExplainedCache,
+    ExplainedCandidate,
+    ExplainedQuota,
+    ExplainedShadow,
+    explain_guardrails,
+    explain_quotas,
+)
 from tollgate.web.routing.explanation_shapes import (
     ExplanationObject,
     answer_time_s,
@@ -89,7 +97,9 @@ def explanation_routes(services: Services) -> APIRouter:
         )
         wanted = await computations.run(make_wanted)
         now_s = services.clock.now_s()
-        survey = planner.survey(wanted, now_s=now_s)
+        survey, quotas = await _under_quotas(
+            services, principal, planner.survey(wanted, now_s=now_s)
+        )
         guardrails = await computations.run(
             partial(explain_guardrails, planner, work, principal, survey, now_s=now_s)
         )
@@ -107,6 +117,8 @@ def explanation_routes(services: Services) -> APIRouter:
             guardrails=guardrails,
             cache=ExplainedCache.of(survey, catalog, principal, parsed),
             shadow=ExplainedShadow.of(survey, catalog, principal, parsed),
+            quotas=quotas,
+            candidate=ExplainedCandidate.of(await services.publications.publication(), catalog),
             work=work,
         )
 
@@ -121,6 +133,17 @@ async def _with_files(services: Services, own: Own, work: Work, computations: Co
         return work
     files, reach = services.named_files, own.reach
     return await find_named_files(files, reach, work, computations=computations)
+
+
+async def _under_quotas(
+    services: Services, principal: Principal, survey: Survey
+) -> tuple[Survey, list[ExplainedQuota]]:
+    """Return the survey without models whose quota is used up, and the quotas that count."""
+    key = None
+    if principal.key_quotas:
+        key = await services.keys.get(principal.workspace_id, principal.key_id)
+    counters = {} if key is None else key.counters
+    return explain_quotas(survey, principal, counters, services.ids.new_id())
 
 
 def _ingress(services: Services, name: str) -> Ingress:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
+from tollgate.core.request import ProviderSort
 from tollgate.core.routing.endpoint_status import KeyFault
 from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
@@ -26,8 +27,10 @@ from tollgate.web.http.cors import WebLimits
 from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explained_parts import (
     ExplainedCache,
+    ExplainedCandidate,
     ExplainedGuardrail,
     ExplainedPreset,
+    ExplainedQuota,
     ExplainedRounds,
     ExplainedShadow,
 )
@@ -165,7 +168,13 @@ class ExplanationObject(BaseModel):
     route: str | None
     rule: int | None = Field(description="number of the applied rule, from 1; null without rules")
     skipped: list[SkippedRuleObject]
+    bend: str | None = Field(
+        description="rule that applies because of its budget, and the share that is left"
+    )
     catalog_sha: str
+    candidate: ExplainedCandidate | None = Field(
+        description="catalog that a share of the keys tries; null if there is none"
+    )
     drawn_by: str = Field(description="hash of the session id, or else of the request id")
     conversation: str | None = Field(
         description="hash of the conversation's beginning, which replaces `drawn_by` for models "
@@ -183,7 +192,11 @@ class ExplanationObject(BaseModel):
     shadow: ExplainedShadow | None = Field(
         description="model whose answers are compared; null if the route has none"
     )
+    quotas: list[ExplainedQuota] = Field(description="quotas of the key that count the request")
     preset: ExplainedPreset | None
+    sorted_by: ProviderSort | None = Field(
+        description="measurements by which endpoints are sorted; null if they are not"
+    )
     next_on: list[str] = Field(description="errors after which the next attempt is made")
     unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
     error: ExplainedError | None = Field(description="the refusal; null if the request has a plan")
@@ -207,6 +220,8 @@ def explain_plan(
     guardrails: Sequence[ExplainedGuardrail] = (),
     cache: ExplainedCache | None = None,
     shadow: ExplainedShadow | None = None,
+    quotas: Sequence[ExplainedQuota] = (),
+    candidate: ExplainedCandidate | None = None,
     work: Work | None = None,
 ) -> ExplanationObject:
     """Explain a survey. Endpoints in cooldown are tried last, except one whose probe is due;
@@ -219,15 +234,7 @@ def explain_plan(
         raise survey.refusal
     plan = survey.plan
     if plan is not None:
-        # Each request draws anew whether it explores, so an explanation assumes that it does not.
-        plan = sort_measured(
-            replace(plan, speed_policy=replace(plan.speed_policy, explore_percent=0)),
-            status.speeds,
-            request_id="",
-            now_s=status.read_s,
-        )
-        probe = next(plan.probe_candidates(status.resting, status.read_s), None)
-        plan = plan.resting_last(status.resting, probe=probe)
+        plan = _in_final_order(plan, status)
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
@@ -236,7 +243,9 @@ def explain_plan(
         route=survey.trace.route if survey.trace else None,
         rule=survey.trace.rule if survey.trace else None,
         skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped_rules],
+        bend=survey.trace.bend if survey.trace else None,
         catalog_sha=catalog_sha,
+        candidate=candidate,
         drawn_by=wanted.draw_key_hash,
         conversation=wanted.conversation_hash,
         prompt_tokens=wanted.input_tokens,
@@ -258,7 +267,9 @@ def explain_plan(
         guardrails=list(guardrails),
         cache=cache,
         shadow=shadow,
+        quotas=list(quotas),
         preset=ExplainedPreset.of(work),
+        sorted_by=plan.trace.sorted_by if plan else None,
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,
@@ -271,6 +282,18 @@ def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
     if not parsed.stream:
         return timeouts.non_streamed_total_s
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
+
+
+def _in_final_order(plan: Plan, status: EndpointStatus) -> Plan:
+    # Each request draws anew whether it explores, so an explanation assumes that it does not.
+    plan = sort_measured(
+        replace(plan, speed_policy=replace(plan.speed_policy, explore_percent=0)),
+        status.speeds,
+        request_id="",
+        now_s=status.read_s,
+    )
+    probe = next(plan.probe_candidates(status.resting, status.read_s), None)
+    return plan.resting_last(status.resting, probe=probe)
 
 
 _Place = tuple[str, str, str | None]

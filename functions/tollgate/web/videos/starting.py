@@ -129,7 +129,7 @@ async def _queue(
         seconds=request.seconds,
         size=request.size,
     )
-    open_ids = plan.without_models(hold.closed_models).endpoint_ids
+    open_ids = plan.under_quotas(hold.used_up).endpoint_ids
     queued = QueuedVideo(
         headers={name: value for name, value in headers.items() if name not in _CREDENTIALS},
         body=body,

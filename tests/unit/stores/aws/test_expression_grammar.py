@@ -35,6 +35,7 @@ UPDATES = {
     "a failure": expressions.COOLDOWN_ANOTHER,
     "the first failure": expressions.COOLDOWN_FIRST,
     "a probe": expressions.COOLDOWN_PROBE,
+    "a probe without a result": expressions.COOLDOWN_UNPROBED,
     "an answer after a rest": expressions.COOLDOWN_OVER,
     "a key that works": expressions.COOLDOWN_KEY_WORKS,
     "a speed, more": expressions.SPEED_MORE,

@@ -95,12 +95,15 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
     "prompt_policies": (PromptPolicy(owner="key", regions=("eu",)),),
     "speeds": {"near/n": Speed(latency_ms=1)},
+    "sorted_by": "latency",
+    "quotas_used_up": ("usd/day=5@acme/*",),
 }
 # `is_bill` is always set, and what a trace leaves is tested with a store.
 _GONE_WITH_THE_RECORD: Final = {
     *("upstream_id", "finish", "raw_finish", "withheld_calls", "held_nano_usd", "shard", "slices"),
     *("judgements", "raw_usage", "client_request_id", "user", "caller_labels"),
     *("api_gateway_request_id", "lambda_request_id", "adapted", "forwarded", "is_bill"),
+    "limit_warning",
 }
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}
