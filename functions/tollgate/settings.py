@@ -73,6 +73,8 @@ class Settings(BaseSettings):
     """OTLP collector for generation spans; if unset, no spans are created."""
     otlp_headers_secret: str | None = None
     """Secrets Manager name of the collector's headers: `name=value,…`."""
+    otlp_content: bool = False
+    """True sends prompts and answers, too, of keys with `content_days`."""
     objects_bucket: str | None = None
     """Bucket for stored responses, content and exports."""
     objects_folder: Path | None = None

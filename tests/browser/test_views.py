@@ -170,7 +170,13 @@ def test_the_playground_streams_an_answer_with_its_cost_and_its_code(visitor: Vi
     visitor.sign_in(visitor.server.key)
     visitor.open("playground")
     page = visitor.page
-    visitor.fill(model="test/echo", prompt="Say it's fine")
+    visitor.fill(model="test/echo", prompt="Say it's fine", picture="https://example.org/a.png")
+    page.get_by_label("This request as").select_option("typescript")
+    shown = page.locator(".copyable code").inner_text()
+    assert '"url": "https://example.org/a.png"' in shown
+    assert "process.env.TOLLGATE_API_KEY" in shown
+    page.get_by_label("This request as").select_option("curl")
+    visitor.fill(picture="")
     visitor.press("Send")
     page.get_by_role("link", name="bill").wait_for()
     answer = page.get_by_role("region", name="Answer")

@@ -14,6 +14,13 @@ import pytest
 from tests.local_server import ROOT, TOLLGATE, environment
 
 _WAIT_S = 30.0
+_IN_FISH = '_TOLLGATE_COMPLETE=fish_source tollgate | source; complete -C "tollgate pub"'
+# The setup, the function that it registers, and what this function asks for.
+_IN_ZSH = """
+    autoload -U compinit; compinit -u -D
+    eval "$(_TOLLGATE_COMPLETE=zsh_source tollgate)"; print $_comps[tollgate]
+    COMP_WORDS="tollgate pub" COMP_CWORD=1 _TOLLGATE_COMPLETE=zsh_complete tollgate
+"""
 SETUP = 'eval "$(_TOLLGATE_COMPLETE=bash_source tollgate)"'
 
 
@@ -54,6 +61,28 @@ class Shell:
         self._process.kill()
         self._process.wait()
         os.close(self._terminal)
+
+
+def test_fish_and_zsh_complete_commands(tmp_path: Path) -> None:
+    fish, zsh = shutil.which("fish"), shutil.which("zsh")
+    if fish is None or zsh is None:
+        pytest.skip("there is no fish, or no zsh, here")
+    asked = {
+        fish: ["-c", _IN_FISH],
+        zsh: ["-fic", _IN_ZSH],
+    }
+    for shell, arguments in asked.items():
+        variables = {"HOME": str(tmp_path), "PATH": f"{TOLLGATE.parent}:{os.defpath}"}
+        ran = subprocess.run(
+            [shell, *arguments],
+            env={**environment(), **variables},
+            capture_output=True,
+            text=True,
+            timeout=_WAIT_S,
+            check=True,
+        )
+        assert "publish" in ran.stdout, shell
+        assert shell == fish or "_tollgate_completion" in ran.stdout
 
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:

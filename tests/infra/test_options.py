@@ -42,7 +42,7 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "spend": ({"HourlySpendAlarmUsd": "50"}, {"SpendAlarm"}),
     "X-Ray": ({"XRay": "true"}, set()),
     "spans": ({"OtlpEndpointUrl": "https://collector.example:4318"}, set()),
-    "headers of spans": ({"OtlpHeaders": "true"}, set()),
+    "headers and content of spans": ({"OtlpHeaders": "true", "OtlpContent": "true"}, set()),
     "sessions at Bedrock": ({"BedrockSessions": "true"}, {"BedrockRole"}),
     "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
     "export": ({"DailyExport": "true"}, set()),
@@ -245,8 +245,7 @@ def test_x_ray_traces_everything_or_nothing(any_stack: Stack) -> None:
 def test_spans_go_where_asked_with_headers_from_a_secret(any_stack: Stack) -> None:
     usual = any_stack.given()
     names = {"TOLLGATE_OTLP_ENDPOINT_URL", "TOLLGATE_OTLP_HEADERS_SECRET"}
-    for function in usual.functions:
-        assert not names & set(usual.environment(function))
+    assert not any(names & set(usual.environment(function)) for function in usual.functions)
     asked = any_stack.given(OtlpEndpointUrl="https://collector.example", OtlpHeaders="true")
     environment = asked.environment("ChatFunction")
     assert environment["TOLLGATE_OTLP_ENDPOINT_URL"] == {"Ref": "OtlpEndpointUrl"}
@@ -337,6 +336,7 @@ def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> 
         "DomainName": "CertificateArn",
         "GitHubRepository": "GitHubOidcProviderArn",
         "MonthlyBudgetUsd": "AlarmEmail",
+        "OtlpContent": "OtlpEndpointUrl",
         "OtlpHeaders": "OtlpEndpointUrl",
     }
 

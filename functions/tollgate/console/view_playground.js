@@ -6,7 +6,7 @@ import { count, duration, money } from "./format.js";
 import { copyable, field, figures, panel, problem } from "./parts.js";
 
 const CHARACTERS_A_TOKEN = 4;
-const LANGUAGES = { curl: "curl", python: "Python", javascript: "JavaScript" };
+const LANGUAGES = { curl: "curl", python: "Python", typescript: "TypeScript" };
 
 /** Return the view. */
 export async function render({ params, signal }) {
@@ -30,16 +30,22 @@ export async function render({ params, signal }) {
     keys,
     field({ name: "system", label: "Instructions", placeholder: "none" }),
     field({ name: "prompt", label: "Prompt", type: "textarea", required: true, hint: "Ctrl+Enter sends it.", onkeydown: (pressed) => pressed.key === "Enter" && (pressed.ctrlKey || pressed.metaKey) && !send.disabled && form.requestSubmit() }),
+    field({ name: "picture", label: "Address of a picture", type: "url", placeholder: "none" }),
     field({ name: "max_tokens", label: "Maximum output tokens", type: "number", min: "1", value: "500" }),
     h("div", { class: "buttons" }, fresh, stop, send),
     h("div", { class: "copying" }, h("label", { for: "language" }, "This request as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode)),
     code,
   );
 
+  /** Return the turn that the form asks for. */
+  function question() {
+    const [text, url] = [form.prompt.value, form.picture.value];
+    return { role: "user", content: url ? [{ type: "text", text }, { type: "image_url", image_url: { url } }] : text };
+  }
+
   /** Return the request with the turns so far; without a new prompt, the last one that was sent. */
   function body() {
-    const prompt = form.prompt.value;
-    const said = prompt ? [...turns, { role: "user", content: prompt }] : turns.slice(0, -1);
+    const said = form.prompt.value ? [...turns, question()] : turns.slice(0, -1);
     const messages = form.system.value ? [{ role: "system", content: form.system.value }, ...said] : said;
     return { model: form.model.value, max_tokens: Number(form.max_tokens.value) || undefined, messages };
   }
@@ -74,8 +80,8 @@ export async function render({ params, signal }) {
     send.disabled = true;
     stop.hidden = false;
     const asked = body();
-    const prompt = form.prompt.value;
-    show(talk, turns.map(turn), turn({ role: "user", content: prompt }));
+    const asking = question();
+    show(talk, turns.map(turn), turn(asking));
     const words = document.createTextNode("");
     show(answer, h("pre", {}, words));
     // The figures of the previous run do not apply to this one.
@@ -103,8 +109,8 @@ export async function render({ params, signal }) {
     }
     // A prompt without an answer stays in the field, so that it can be sent again; it is not a turn.
     if (said) {
-      turns.push({ role: "user", content: prompt }, { role: "assistant", content: said });
-      form.prompt.value = "";
+      turns.push(asking, { role: "assistant", content: said });
+      form.prompt.value = form.picture.value = "";
       fresh.hidden = false;
     }
     send.disabled = false;
@@ -116,7 +122,7 @@ export async function render({ params, signal }) {
   return h("div", { class: "two" }, form, h("div", {}, cost, talk, panel("Answer", answer)));
 }
 
-const turn = ({ role, content }) => h("div", { class: `turn ${role}` }, h("small", {}, role === "user" ? "You" : "Model"), h("pre", {}, content));
+const turn = ({ role, content }) => h("div", { class: `turn ${role}` }, h("small", {}, role === "user" ? "You" : "Model"), h("pre", {}, typeof content === "string" ? content : content.map((part) => part.text ?? part.image_url.url).join("\n")));
 
 /** Show a cost estimated from text lengths, and the exact one once usage has arrived. */
 function showCost(place, run, characters) {
@@ -137,7 +143,7 @@ function snippet(language, body) {
   if (language === "python") {
     return `import json, os\nfrom openai import OpenAI\n\nclient = OpenAI(base_url=${JSON.stringify(baseUrl)}, api_key=os.environ["TOLLGATE_API_KEY"])\nbody = json.loads(${JSON.stringify(JSON.stringify(body))})\nfor chunk in client.chat.completions.create(**body, stream=True):\n    print(chunk.choices[0].delta.content or "" if chunk.choices else "", end="")`;
   }
-  if (language === "javascript") {
+  if (language === "typescript") {
     return `import OpenAI from "openai";\n\nconst client = new OpenAI({ baseURL: ${JSON.stringify(baseUrl)}, apiKey: process.env.TOLLGATE_API_KEY });\nconst answer = await client.chat.completions.create(${json});\nconsole.log(answer.choices[0].message.content);`;
   }
   const quoted = JSON.stringify({ ...body, stream: true }, null, 2).replaceAll("'", "'\\''");

@@ -335,10 +335,8 @@ class MeteredEndpoint(FormatEndpoint):
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
-        choices = call.parsed.request.answers
-        return ContentSink(
-            sink, self._contents, side=gateway.side, body=body, choices=choices, days=days
-        )
+        work = call.parsed.request
+        return ContentSink(sink, self._contents, side=gateway.side, body=body, work=work, days=days)
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
         """Return a wrapper for the reply's sink that stores the response; None to store nothing."""

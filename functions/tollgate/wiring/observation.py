@@ -45,7 +45,7 @@ def wire_observation(settings: Settings, clock: Clock) -> Observation:
     name = settings.otlp_headers_secret
     headers = SecretReference(secret=name) if name else None
     collector = OtlpCollector(settings.otlp_endpoint_url, secrets, headers)
-    spans = SpanJournal(log, collector, clock, IdSource(clock))
+    spans = SpanJournal(log, collector, clock, IdSource(clock), content=settings.otlp_content)
     return Observation(journal=spans, after=(spans.flush,), closing=(collector.close,))
 
 

@@ -156,6 +156,21 @@ def test_c67_showback_in_focus_adds_up_to_the_costs_less_the_refunds() -> None:
     assert (back["ChargeCategory"], back["ConsumedUnit"]) == ("Adjustment", "")
 
 
+def test_c67_showback_has_every_mandatory_column_of_the_version_that_it_states() -> None:
+    """focus.finops.org/focus-specification/v1-2, feature level Mandatory, 2026-11-28."""
+    mandatory = """
+        BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd
+        BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd
+        ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity
+        PricingUnit ProviderName PublisherName ServiceCategory ServiceName
+    """
+    [usage] = focus_rows("acme", [row("id1", "ci", "1")], [])
+    assert usage["x_FocusVersion"] == "1.2"
+    assert set(mandatory.split()) - set(COLUMNS) == set()
+    own = set(COLUMNS) - {"x_FocusVersion"}
+    assert all(name[0].isupper() and name.isalnum() for name in own)
+
+
 @pytest.mark.parametrize("category", ["Usage", "Adjustment"])
 def test_c67_showback_has_no_null_where_focus_forbids_it(category: str) -> None:
     refund = {

@@ -120,7 +120,9 @@ async def test_c69_content_that_is_kept_has_the_withheld_calls() -> None:
     call = called(home, stream=True, tools=TOOLS, parallel_tool_calls=False)
     reply, contents = home.reply(), Contents()
     side = home.gateway.side
-    sink = ContentSink(home.sink(call, reply), contents, side=side, body=b"{}", choices=1, days=1)
+    sink = ContentSink(
+        home.sink(call, reply), contents, side=side, body=b"{}", work=call.parsed.request, days=1
+    )
     await generate(home.gateway, call, sink)
     ((parts,),) = [content["choices"] for content in contents.kept.values()]
     assert [part["arguments"] for part in parts if "arguments" in part] == ['{"x":2}', '{"y":1}']

@@ -9,12 +9,16 @@ from typing import Final, Protocol
 from msgspec import to_builtins
 from pydantic_core import to_json
 
+from tollgate.core import transcripts
 from tollgate.core.content import Part
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import ChosenGroup, Output, Partial
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.request import GenerationRequest
 from tollgate.core.response import Fold
+from tollgate.core.transcripts import ChatTranscript
+from tollgate.core.work.base import Work
 from tollgate.engine.replies.sink import EventSink
 from tollgate.engine.side_thread import LARGE_BYTES, SideThread
 from tollgate.ingress.base import ServedBy
@@ -43,6 +47,8 @@ class ContentLog(Protocol):
 class ContentSink:
     """A sink that forwards a generation and stores its content, however the generation ends.
 
+    Until then, the content is also the current transcript, which spans may show.
+
     `body` is the caller's request body, a JSON object that has been parsed before. If the content
     cannot be stored, only a warning is logged, because the answer is already paid for.
     """
@@ -54,22 +60,26 @@ class ContentSink:
         *,
         side: SideThread,
         body: bytes,
-        choices: int,
+        work: Work,
         days: int,
     ) -> None:
         self._sink = sink
         self._contents = contents
         self._side = side
         self._body = body
-        self._folds = [Fold() for _ in range(choices)]
+        self._work = work
+        self._folds = [Fold() for _ in range(work.answers)]
         self._days = days
 
     @asynccontextmanager
     async def open(self, hold: Hold) -> AsyncIterator[None]:
+        if isinstance(self._work, GenerationRequest):
+            transcripts.share_transcript(ChatTranscript(request=self._work, answers=self._folds))
         async with self._sink.open(hold):
             try:
                 yield
             finally:
+                transcripts.withdraw_transcript()
                 # The content is stored before the last byte is sent, because the platform may
                 # freeze the process right after it.
                 await self._keep(hold)
