@@ -124,7 +124,9 @@ class AnalyzerFilter(_FindingFilter):
     @override
     async def _search(self, whole: str, known: int) -> list[Match]:
         matches = await self._judging.analyze(self._name, self._stage, whole)
-        spans = ((max(known, begin), end) for begin, end in self._judging.masks.find_unmasked(whole))
+        spans = (
+            (max(known, begin), end) for begin, end in self._judging.masks.find_unmasked(whole)
+        )
         return clip(matches, spans)
 
     @override

@@ -59,11 +59,11 @@ class _Thinning:
         for part in parts:
             match part:
                 case Text() | Image() | Document() | ToolCall():
-                    yield self.find_unmasked(part)
+                    yield self.unmarked(part)
                 case _:
                     yield part
 
-    def find_unmasked(self, marked: _Marked) -> _Marked:
+    def unmarked(self, marked: _Marked) -> _Marked:
         if not self._excess or marked.cache is None:
             return marked
         self._excess -= 1
