@@ -66,8 +66,7 @@ class JudgeSection(Strict):
 
 
 class AppliesToSection(Strict):
-    """Requests to judge; one match is enough. If empty, the guardrail judges only requests of keys,
-    teams or members whose settings name it."""
+    """Requests to judge; one match is enough. If empty, those whose key or people name it."""
 
     routes: Annotated[tuple[Name, ...], Field(max_length=256)] = ()
     """Routes that a request names, also by an alias."""

@@ -9,7 +9,7 @@ from typing_extensions import override
 from tollgate.engine.guardrails.analyses import clip
 from tollgate.engine.guardrails.judges import PIECE
 from tollgate.engine.guardrails.judging import Judging
-from tollgate.engine.guardrails.masks import complete_marks
+from tollgate.engine.guardrails.masks import complete_masks
 from tollgate.engine.guardrails.patterns import Match, find, release_to
 from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
 
@@ -181,7 +181,7 @@ class RestoringFilter:
     async def feed(self, text: str, *, is_last: bool = False) -> str:
         """Take the next piece, and return the text that may be passed on."""
         whole = self._held + text
-        end = len(whole) if is_last else complete_marks(whole)
+        end = len(whole) if is_last else complete_masks(whole)
         self._held = whole[end:]
         return self._masks.restore(whole[:end])
 

@@ -32,4 +32,4 @@ def _follows_compaction_rule(catalog: Catalog, trace: RoutingTrace) -> bool:
     if trace.route is None or trace.rule is None:
         return False
     condition = catalog.routes[trace.route].all_rules[trace.rule - 1].condition
-    return condition is not None and condition.compaction
+    return condition is not None and condition.compaction is True
