@@ -39,7 +39,7 @@ checks := check-types check-style check-tidy
 tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-providers check-tidy fmt build deploy account-check smoke dist wheels site sbom audit lock clean always
+.PHONY: help run test test-nightly unit soak soak-ledger bench compare scale check check-types check-style check-providers check-tidy fmt build deploy account-check smoke dist wheels site sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -71,6 +71,9 @@ bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-thro
 	@PYTHONPATH=functions .venv/bin/python -m bench $(if $(FIGURE),--figure $(FIGURE)) \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) \
 		$(if $(AGAINST),--against $(AGAINST))
+
+compare: .venv/dev.stamp .tools/ministack/stamp .tools/litellm/stamp .tools/portkey/stamp ## Measure next to LiteLLM and Portkey from their registries (ROUNDS=...)
+	@PYTHONPATH=functions .venv/bin/python -m bench.compare $(if $(ROUNDS),--rounds $(ROUNDS))
 
 scale: .venv/dev.stamp .tools/ministack/stamp ## Measure how cost grows with keys, workspaces, records, models, requests (PART=...)
 	@PYTHONPATH=functions .venv/bin/python -m bench.scale $(if $(PART),--part $(PART))
@@ -149,6 +152,7 @@ lock: ## Lock the dependencies again (maintainers; needs uv)
 	$(uv_compile) --group sam -o $(environments)/sam.txt
 	$(uv_compile) --group supply -o $(environments)/supply.txt
 	$(uv_compile) --group site -o $(environments)/site.txt
+	$(uv_compile) bench/compare/litellm.in -o bench/compare/litellm.txt
 
 clean: ## Delete the environments, the caches and the local state in .dev
 	rm -rf .venv .tools .dev .aws-sam dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -193,6 +197,21 @@ clean: ## Delete the environments, the caches and the local state in .dev
 		else cat $(@D)/npm.log; ! grep -q EINTEGRITY $(@D)/npm.log && \
 			echo "tollgate: npm failed, so what needs SDKs for Node is skipped"; fi; \
 	else echo "tollgate: no npm, so what needs SDKs for Node is skipped"; fi
+
+.tools/litellm/made-from: always
+	@$(environments)/create .tools/litellm bench/compare/litellm.txt
+
+.tools/litellm/stamp: .tools/litellm/made-from
+	@echo "tollgate: installing LiteLLM, to be measured"
+	@$(install) .tools/litellm $(locked) bench/compare/litellm.txt
+	@touch $@
+
+.tools/portkey/stamp: bench/compare/package.json bench/compare/package-lock.json
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	@echo "tollgate: installing Portkey, to be measured"
+	@cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
 
 .tools/%/stamp: .tools/%/made-from
 	@echo "tollgate: installing $*"

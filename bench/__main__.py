@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench.children import pin
+from bench.children import ENVIRONMENT, pin
 from bench.figures import (
     GATEWAYS,
     IN_MEMORY,
@@ -39,12 +39,6 @@ _SCENARIOS_OF = {
     "streams": ("burst", "paced-sse", "paced-event-stream"),
     "first-token": ("first-token",),
 }
-# Measured processes have only these credentials, and everything they reach is on this machine.
-_ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "bench",
-    "AWS_SECRET_ACCESS_KEY": "bench",
-    "BENCH_API_KEY": "bench",
-}
 
 
 def main() -> None:
@@ -52,7 +46,7 @@ def main() -> None:
     options = _options()
     if sys.platform != "linux":
         raise SystemExit("the benchmark reads CPU time and memory from /proc: it needs Linux")
-    os.environ.update(_ENVIRONMENT)
+    os.environ.update(ENVIRONMENT)
     pin(0, last=False)
     if options.profile:
         gateway = WITH_LEDGER if options.ledger else IN_MEMORY

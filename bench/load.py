@@ -4,7 +4,7 @@ import asyncio
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -20,10 +20,19 @@ class Question:
     marks: int
     """Number of content pieces, each with one MARK, in a complete answer."""
     key: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers apart from the key."""
 
     @classmethod
     def chat(
-        cls, model: str, marks: int, *, stream: bool, prompt_bytes: int = 200, key: str = ""
+        cls,
+        model: str,
+        marks: int,
+        *,
+        stream: bool,
+        prompt_bytes: int = 200,
+        key: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> "Question":
         """Return a chat completion with a prompt of `prompt_bytes` bytes."""
         prompt = ("Please say hello in a friendly way. " * (prompt_bytes // 36 + 1))[:prompt_bytes]
@@ -37,7 +46,9 @@ class Question:
         if stream:
             content |= {"stream": True, "stream_options": {"include_usage": True}}
         body = json.dumps(content).encode()
-        return cls(path="/v1/chat/completions", body=body, marks=marks, key=key)
+        return cls(
+            path="/v1/chat/completions", body=body, marks=marks, key=key, headers=headers or {}
+        )
 
     def to(self, path: str) -> "Question":
         """Return the same request for another path."""
@@ -45,12 +56,13 @@ class Question:
 
     def request(self, port: int) -> bytes:
         """Return the bytes of one HTTP request."""
+        headers = {"authorization": f"Bearer {self.key}", **self.headers}
         head = (
             f"POST {self.path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
-            f"content-type: application/json\r\nauthorization: Bearer {self.key}\r\n"
-            f"content-length: {len(self.body)}\r\n\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(self.body)}\r\n"
         )
-        return head.encode() + self.body
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        return f"{head}\r\n".encode() + self.body
 
 
 @dataclass

@@ -21,9 +21,9 @@ from tollgate.stores.aws.tables import wallet_key
 
 @contextmanager
 def run_gateways(
-    names: Sequence[str], *, emulated: bool = True
+    names: Sequence[str], *, emulated: bool = True, peers: Sequence[str] = ()
 ) -> Iterator[tuple[dict[str, Child], str | None]]:
-    """Run the gateways of these names until the block ends.
+    """Run the gateways of these names, and those of others (`peers`), until the block ends.
 
     Yields the gateways by name, and the URL of the DynamoDB of gateways with a ledger, or None.
     DynamoDB is an emulator if `emulated`, and otherwise the engine of the simulation, which handles
@@ -40,6 +40,8 @@ def run_gateways(
                 dynamodb_url = stack.enter_context(_run_dynamodb(emulated=emulated))
                 arguments.append(dynamodb_url)
             running[name] = stack.enter_context(child(module, *arguments))
+        for name in peers:
+            running[name] = stack.enter_context(child("bench.compare.peer", port, name))
         yield running, dynamodb_url
 
 
@@ -94,20 +96,25 @@ async def take_sample(scenario: Scenario, name: str, gateway: Child, *, times: i
 
 
 def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
-    """Return the request, in OpenAI's format for Tollgate and otherwise in the upstream's."""
-    ours = "key" in gateway.facts
+    """Return the request, in OpenAI's format for a gateway and in the upstream's for a proxy."""
     provider = "bedrock" if scenario.event_stream else "sse"
-    # An unstreamed pass-through gets one JSON body, except for Bedrock's event stream.
-    is_whole = not (ours or scenario.stream or scenario.event_stream)
-    marks = SHORT_CHUNKS if is_whole else scenario.marks
+    door = gateway.facts.get("doors", {}).get(provider)
+    if door is None and "key" in gateway.facts:
+        # Tollgate streams from each provider, so its whole answers have the marks of a stream.
+        door, marks = {"prefix": f"{provider}/", "headers": {}}, scenario.marks
+    elif scenario.stream or (door is None and scenario.event_stream):
+        marks = scenario.marks
+    else:
+        marks = SHORT_CHUNKS
     question = Question.chat(
-        f"{provider}/{scenario.model}" if ours else scenario.model,
+        scenario.model if door is None else f"{door['prefix']}{scenario.model}",
         marks,
         stream=scenario.stream,
         prompt_bytes=scenario.prompt_bytes,
         key=gateway.facts.get("key", ""),
+        headers=None if door is None else door["headers"],
     )
-    if scenario.event_stream and not ours:
+    if scenario.event_stream and door is None:
         return question.to(f"/model/{scenario.model}/converse-stream")
     return question
 

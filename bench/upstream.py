@@ -5,6 +5,7 @@ piece of content contains MARK once, whatever format a gateway renders.
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,9 +86,11 @@ class Upstream(asyncio.Protocol):
 
 
 def _script(head: bytes, body: bytes) -> Script:
-    kind = "converse" if b"/converse-stream" in head else "sse"
+    kind = "converse" if b"/converse" in head else "sse"
+    if kind == "converse" and b"/converse-stream" not in head:
+        return SCRIPTS["whole", "converse"]
     if kind == "sse" and b'"stream":true' not in body.replace(b": ", b":"):
-        return SCRIPTS["whole", "json"]
+        return SCRIPTS["whole", "sse"]
     naming = head if kind == "converse" else body
     return SCRIPTS[
         next(name for name in ("paced", "slow", "short", "quick") if name.encode() in naming), kind
@@ -122,19 +125,41 @@ def _whole() -> Script:
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     whole = openai_chunks.chunk(usage=openai_chunks.usage(42, SHORT_CHUNKS), choices=[choice])
-    body = openai_chunks.sse(whole).removeprefix(b"data: ").rstrip()
+    return _json(openai_chunks.sse(whole).removeprefix(b"data: ").rstrip())
+
+
+def _whole_converse() -> Script:
+    text = "".join(_words(SHORT_CHUNKS, _SHORT_BYTES))
+    reply = {
+        "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
+        "stopReason": "end_turn",
+        "usage": {
+            "inputTokens": 42,
+            "outputTokens": SHORT_CHUNKS,
+            "totalTokens": 42 + SHORT_CHUNKS,
+        },
+        "metrics": {"latencyMs": 1},
+    }
+    return _json(json.dumps(reply).encode())
+
+
+def _json(body: bytes) -> Script:
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     return Script(head.encode() + b"\r\n\r\n", [body])
 
 
 def _words(count: int, text_bytes: int) -> list[str]:
-    return [f"{MARK.decode()} ".ljust(text_bytes // count, "x") for _ in range(count)]
+    # Words differ, because LiteLLM ends a stream that repeats one.
+    return [
+        f"{MARK.decode()}{number % 100:02}".ljust(text_bytes // count, "x")
+        for number in range(count)
+    ]
 
 
 def _scripts() -> dict[tuple[str, str], Script]:
     event_stream = _chunked(converse_events.HEADERS["content-type"])
     sse = _chunked("text/event-stream")
-    scripts = {("whole", "json"): _whole()}
+    scripts = {("whole", "sse"): _whole(), ("whole", "converse"): _whole_converse()}
     for name, chunks, text_bytes, pause_s in (
         ("short", SHORT_CHUNKS, _SHORT_BYTES, 0.0),
         ("quick", STREAM_CHUNKS, _SHORT_BYTES, 0.0),

@@ -3,11 +3,15 @@
 import json
 from pathlib import Path
 
-LOCK = Path(__file__).parents[1] / "node/package-lock.json"
+import pytest
+
+TOP = Path(__file__).parents[2]
+LOCKS = [TOP / "tests/node/package-lock.json", TOP / "bench/compare/package-lock.json"]
 
 
-def test_every_package_is_pinned_by_integrity_alone() -> None:
-    packages = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
+@pytest.mark.parametrize("lock", LOCKS, ids=["sdks", "portkey"])
+def test_every_package_is_pinned_by_integrity_alone(lock: Path) -> None:
+    packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
     pinned = {path: each for path, each in packages.items() if path}
     assert pinned
     assert all(each["integrity"].startswith("sha512-") for each in pinned.values())

@@ -1,0 +1,1 @@
+"""Comparison of Tollgate with other gateways from their registries: `make compare`."""
