@@ -98,7 +98,8 @@ async def take_sample(scenario: Scenario, name: str, gateway: Child, *, times: i
 def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
     """Return the request, in OpenAI's format for a gateway and in the upstream's for a proxy."""
     provider = "bedrock" if scenario.event_stream else "sse"
-    door = gateway.facts.get("doors", {}).get(provider)
+    doors = gateway.facts.get("doors")
+    door = doors[provider] if doors else None
     if door is None and "key" in gateway.facts:
         # Tollgate streams from each provider, so its whole answers have the marks of a stream.
         door, marks = {"prefix": f"{provider}/", "headers": {}}, scenario.marks

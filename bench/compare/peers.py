@@ -1,4 +1,4 @@
-"""Other gateways: how each is started, and how each is asked for a provider."""
+"""Other gateways: the command that starts each, and the requests that each takes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ MODELS: Final = ("quick", "short", "paced")
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """How a gateway is asked for a model of one provider."""
+    """The form of requests for the models of one provider."""
 
     prefix: str
-    """What the name of a model begins with."""
+    """The beginning of each model's name."""
     headers: Mapping[str, str]
 
 

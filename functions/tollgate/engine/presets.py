@@ -22,11 +22,12 @@ def apply_preset(catalog: Catalog, parsed: ParsedCall) -> ParsedCall:
         # preset does not apply.
         return parsed
     window = parsed.window
+    preset_window: RecordWindow | None = window and _PresetWindow(catalog, window)
     return replace(
         parsed,
         request=completed.request,
         ignored=(*parsed.ignored, *completed.replaced),
-        window=None if window is None else _PresetWindow(catalog, window),
+        window=preset_window,
     )
 
 
@@ -41,6 +42,14 @@ class _PresetWindow(Struct, frozen=True):
     @property
     def tokens_max(self) -> int:
         return self.window.tokens_max
+
+    @property
+    def pauses(self) -> bool:
+        return self.window.pauses
+
+    @property
+    def left_to(self) -> str | None:
+        return self.window.left_to
 
     @property
     def packer(self) -> RecordPacker:

@@ -284,8 +284,7 @@ def _switch(
 def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> None:
     """Set to null each setting, period or label that `--no` names.
 
-    `--no team` removes the key from its team or, if it has none, removes the label `team`; `--no
-    member` works likewise.
+    `--no team` removes the key from its team or else its label `team`; `--no member` likewise.
     """
     for name in without:
         if name in PERIODS:
