@@ -57,9 +57,8 @@ def routing_option(
     )
 
 
-stack = click.option(
-    "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
-)
+_STACK: Final = "tollgate"
+stack = click.option("--stack", default=_STACK, show_default=True, help="The CloudFormation stack.")
 
 
 def _deployed_region(context: click.Context, _option: click.Parameter, text: str) -> str | None:
@@ -68,8 +67,9 @@ def _deployed_region(context: click.Context, _option: click.Parameter, text: str
     if text or not file.is_file():
         return text
     try:
-        # click reads the options that are not stated last, so the stack is known.
-        return find_region(file.read_text(encoding="utf-8"), context.params["stack"])
+        # click reads the options that are not stated last, so a command's stack is known.
+        stack_name = context.params.get("stack", _STACK)
+        return find_region(file.read_text(encoding="utf-8"), stack_name)
     except ValueError as unreadable:
         raise click.ClickException(f"{file} cannot be read: {unreadable}") from unreadable
 
