@@ -121,7 +121,7 @@ def test_c96_an_upgrade_is_one_number_and_states_its_effects(repository: Path) -
     recorded.write_bytes(b"".join(traffic(served)))
     ended = upgrade(repository, "--traffic", str(recorded))
     assert ended.exit_code == 0, (ended.output, ended.exception)
-    assert ended.output.startswith(f"Upgrade tollgate-llm {CURRENT} → 9.1.0\n")
+    assert ended.output.startswith(f"tollgate-llm {CURRENT} → 9.1.0\n")
     assert "\nAttested by acme/tollgate for the tag v9.1.0.\n" in ended.output
     assert "\nparameters\n  + New (must be stated)\n" in ended.output
     assert "  + ApiRole allow dynamodb:PartiQLSelect on CoreTable.Arn" in ended.output

@@ -25,7 +25,7 @@ def test_an_upgrade_is_proposed_with_its_effects(tmp_path: Path) -> None:
     (work / "requirements.txt").write_text("tollgate-llm==1.0.0\n")
     git(work, "init --quiet --initial-branch=main", "add --all", "commit --quiet -m begin")
     stand_in.write_text(
-        f"{STAND_IN}echo 'Upgrade tollgate-llm 1.0.0 → 1.1.0'\ncp \"$HOME/next\" requirements.txt\n"
+        f"{STAND_IN}echo 'tollgate-llm 1.0.0 → 1.1.0'\ncp \"$HOME/next\" requirements.txt\n"
     )
     stand_in.chmod(0o755)
     for pinned, differs in (("1.0.0", False), ("1.1.0", True)):
@@ -34,7 +34,7 @@ def test_an_upgrade_is_proposed_with_its_effects(tmp_path: Path) -> None:
         assert ended.returncode == 0, ended.stderr
         assert (tmp_path / "output").exists() is differs
     assert (tmp_path / "output").read_text() == (
-        "title=Upgrade tollgate-llm 1.0.0 → 1.1.0\ndiffers=true\n"
+        "title=tollgate-llm 1.0.0 → 1.1.0\ndiffers=true\n"
     )
     assert "1.0.0 → 1.1.0" in (tmp_path / "body.md").read_text()
     assert (tmp_path / "called.txt").read_text() == "upgrade\n" * 2

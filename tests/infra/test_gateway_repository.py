@@ -164,7 +164,7 @@ def test_c97_a_repository_is_served_planned_deployed_upgraded_and_rolled_back(
         assert granted(account) == {VERSION}
         with timed("rollback"):
             rolled = machine.run(repository, "upgrade", BEFORE, "--repository", "acme/tollgate")
-            assert f"Upgrade tollgate-llm {VERSION} → {BEFORE}\n" in rolled
+            assert f"tollgate-llm {VERSION} → {BEFORE}\n" in rolled
             install_pinned(machine, repository)
             deploy(machine, repository, account)
         assert granted(account) == {BEFORE}
@@ -341,7 +341,7 @@ def upgrade(machine: Machine, repository: Path, traffic: Path) -> None:
     printed = machine.run(
         repository, "upgrade", "--traffic", str(traffic), "--repository", "acme/tollgate"
     )
-    assert printed.startswith(f"Upgrade tollgate-llm {BEFORE} → {VERSION}\n")
+    assert printed.startswith(f"tollgate-llm {BEFORE} → {VERSION}\n")
     assert f"Attested by acme/tollgate for the tag v{VERSION}." in printed
     assert "  - Retired" in printed
     assert "  + ApiRole allow dynamodb:BatchGetItem on CoreTable.Arn" in printed

@@ -89,7 +89,7 @@ def upgrade(
             else:
                 verify_release(release, repository)
             refuse_upgrade(release)
-            click.echo(f"Upgrade {DISTRIBUTIONS[0]} {current} → {release.version}")
+            click.echo(f"{DISTRIBUTIONS[0]} {current} → {release.version}")
             click.echo(attested)
             named = list(list_changes_of(release, file))
             for changes in named:
