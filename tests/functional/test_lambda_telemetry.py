@@ -1,6 +1,5 @@
 """Traces through the deployed path: the caller's, the provider's, and the collector's."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from tests.deployment import (
     Deployment,
     deployed,
 )
+from tests.otlp import read_export
 from tests.upstream.speakers import OPENAI, SPEAKERS, Speaker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -32,14 +32,13 @@ class Collector:
         self.url = ""
 
     async def take(self, request: web.Request) -> web.Response:
-        assert request.content_type == "application/json"
-        self.requests.append(await request.json())
+        assert request.content_type == "application/x-protobuf"
+        self.requests.append(read_export(await request.read()))
         return web.json_response({}, status=self.status)
 
     @property
     def spans(self) -> list[Any]:
-        scopes = [it["resourceSpans"][0]["scopeSpans"][0] for it in self.requests]
-        return [span for scope in scopes for span in scope["spans"]]
+        return [span for request in self.requests for span in request["spans"]]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -87,12 +86,12 @@ async def test_a_trace_goes_from_the_caller_through_us_to_the_provider(
     collector.requests.clear()
     generation_id = await asked(watched, speaker, traceparent=CALLER, tracestate="who=me")
     [span] = collector.spans
-    assert (span["traceId"], span["parentSpanId"]) == (TRACE_ID, "00f067aa0ba902b7")
+    assert (span["trace"], span["parent"]) == (TRACE_ID, "00f067aa0ba902b7")
     [received] = watched.upstreams.of(speaker).received
-    assert received.headers["traceparent"] == f"00-{TRACE_ID}-{span['spanId']}-01"
+    assert received.headers["traceparent"] == f"00-{TRACE_ID}-{span['id']}-01"
     assert "tracestate" not in received.headers
-    assert generation_id in json.dumps(span)
-    assert WORDS not in json.dumps(collector.requests) + watched.chat.log
+    assert generation_id in repr(span)
+    assert WORDS not in repr(collector.requests) + watched.chat.log
     assert TRACE_ID in watched.chat.log
 
 
@@ -102,7 +101,7 @@ async def test_without_a_trace_of_the_callers_the_provider_is_told_of_none(
     collector.requests.clear()
     await asked(watched, OPENAI)
     [span] = collector.spans
-    assert "parentSpanId" not in span
+    assert span["parent"] is None
     [received] = watched.upstreams.alpha.received
     assert "traceparent" not in received.headers
 
