@@ -35,6 +35,7 @@ from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.record_request import ask_for_record
 
 MANAGEMENT: Final = "context_management"
+WIRE_FORMAT: Final = "anthropic"
 _EDIT: Final = "compact_20260112"
 _TOKENS_MAX: Final = 150_000
 
