@@ -88,7 +88,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors go to the sink. The generation is settled before
     the last byte is sent, because the platform may freeze the process right after that byte.
     """
-    if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
+    if isinstance(call.parsed, ParsedCall) and (call.parsed.window or call.parsed.edits):
         call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate=generate, plan=_plan)
     with gateway.buffers.open(call.principal.workspace_id):
         await _generate(gateway, call, sink)

@@ -13,7 +13,7 @@ from tollgate.core.content import FileReference, MediaUrl, Provenance
 # msgspec decodes stored answers into this type, so it must be imported at run time.
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import StreamEvent, UnknownFields
 from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.limits import RateLimit
 from tollgate.core.principal import UsageOn
@@ -94,6 +94,21 @@ class RecordWindow(Protocol):
         """Return the request for the answer, with the result in place of the compacted items."""
 
 
+class EditedContext(Struct, frozen=True, kw_only=True):
+    """A request whose conversation was shortened, and the fields that report it in the reply."""
+
+    request: GenerationRequest
+    report: UnknownFields
+    left_to: str
+    """The signer whose readers carry out the same edits by themselves."""
+
+
+# Returns the estimated number of tokens in a prompt.
+MeasurePrompt = Callable[[GenerationRequest], int]
+# Clears old parts of a conversation; returns None if nothing is cleared.
+EditContext = Callable[[GenerationRequest, MeasurePrompt], EditedContext | None]
+
+
 class ParsedWork(Struct, frozen=True, kw_only=True):
     """A parsed request of any kind: the work to do, and the options for the reply."""
 
@@ -133,6 +148,8 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """Packs the answer if it is a compacted conversation."""
     window: RecordWindow | None = None
     """The rule for compacting the conversation before the answer; None for no compaction."""
+    edits: EditContext | None = None
+    """The edits that shorten the conversation before it may be compacted."""
     usage_on: UsageOn | None = None
     """The frame of a stream that contains the usage; None if the request does not set it."""
     background: bool = False

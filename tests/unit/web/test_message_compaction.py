@@ -4,6 +4,7 @@ Keeps C75.
 """
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.gateways import Always, House, house
 from tests.scripted import Scripted, answers, frame
 from tests.unit.routing.catalogs import provider
 from tests.upstream import messages_events
+from tollgate.ingress.messages.parse import parse_request
 from tollgate.providers.ports.formats import codec_of
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
@@ -149,3 +151,12 @@ async def test_c75_claude_compacts_long_conversations_by_itself() -> None:
     upstream: Any = home.near.requests[0].body
     assert upstream["context_management"] == edits()
     assert len(upstream["messages"]) == len(LONG)
+
+
+def test_c75_a_picture_before_a_compaction_does_not_count_for_the_size_of_the_prompt() -> None:
+    data = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(90_000)).decode()
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    picture = {"role": "user", "content": [{"type": "image", "source": source}]}
+    messages = [picture, {"role": "assistant", "content": [BLOCK]}, LONG[-1]]
+    body = {"model": "m", "max_tokens": 9, "messages": messages}
+    assert parse_request(json.dumps(body).encode()).request.size_bytes < 1_000

@@ -69,7 +69,7 @@ def _is_plain(parsed: ParsedWork) -> bool:
     request = parsed.request
     if parsed.awaits is not None or request.names_files or request.has_documents:
         return False
-    if isinstance(parsed, ParsedCall) and (parsed.window or parsed.compacts):
+    if isinstance(parsed, ParsedCall) and (parsed.window or parsed.edits or parsed.compacts):
         return False
     if isinstance(request, GenerationRequest):
         return not request.preferences.require_parameters

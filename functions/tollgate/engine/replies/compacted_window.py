@@ -1,9 +1,11 @@
-"""Compacts a conversation before answering. These are two generations, each with its own hold, bill
-and record.
+"""Shortens a conversation before answering: by the request's edits, and by a compaction.
+
+With a compaction, there are two generations, each with its own hold, bill and record.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -26,10 +28,11 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.replies.compacting_sink import CompactingSink
 from tollgate.engine.replies.sink import EventSink
-from tollgate.ingress.base import ParsedCall, ServedBy
+from tollgate.ingress.base import EditedContext, ParsedCall, ServedBy
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -43,32 +46,49 @@ _Plan = Callable[[Gateway, Call, None], Awaitable[tuple[PlanningRequest, Plan]]]
 async def compact_window(
     gateway: Gateway, call: Call, sink: EventSink, *, generate: _Generate, plan: _Plan
 ) -> tuple[Call, EventSink]:
-    """Compact the conversation if it is too long; return the call and the sink for the answer.
+    """Apply the edits, and compact a conversation that is still too long; return the call and the
+    sink for the answer.
 
-    A conversation is left to a provider that compacts by itself. If the summary cannot be
+    A conversation is left to a provider that does the same by itself. If the summary cannot be
     generated, the error is raised, because the answer to the long conversation would be cut off or
     refused.
     """
     parsed = call.parsed
-    if not isinstance(parsed, ParsedCall) or parsed.window is None:
+    if not isinstance(parsed, ParsedCall):
         return call, sink
-    window, parsed = parsed.window, replace(parsed, window=None)
-    if PromptSize.of(parsed.request).estimate <= window.tokens_max:
+    window, edits = parsed.window, parsed.edits
+    parsed = replace(parsed, window=None, edits=None)
+    edited: EditedContext | None = None
+    if edits is not None:
+        edited = await gateway.computations(call).run(partial(edits, parsed.request, _measure))
+    if edited is not None and await _reads(gateway, call, edited.left_to, plan):
+        edited = None
+    if edited is not None:
+        parsed = replace(parsed, request=edited.request)
+        sink = _PrecedingEvents(sink, report=edited.report)
+    if window is None or _measure(parsed.request) <= window.tokens_max:
         return replace(call, parsed=parsed), sink
     if window.left_to is not None and await _reads(gateway, call, window.left_to, plan):
         return replace(call, parsed=parsed), sink
+    asked = window.ask()
+    if edits is not None and edited is not None and (shorter := edits(asked, _measure)):
+        asked = shorter.request
     if window.pauses:
-        parsed = replace(parsed, request=window.ask(), compacts=window.packer)
+        parsed = replace(parsed, request=asked, compacts=window.packer)
         return replace(call, parsed=parsed), sink
     written = _WrittenItem()
     compacting = CompactingSink(written, window.packer)
-    first = replace(parsed, request=window.ask(), stream=True, stored_input=None)
+    first = replace(parsed, request=asked, stream=True, stored_input=None)
     new_id = gateway.ids.new_id()
     await generate(gateway, replace(call, parsed=first, request_id=new_id), compacting)
     if written.failure is not None:
         raise written.failure
     parsed = replace(parsed, request=window.resume(compacting.compacted))
-    return replace(call, parsed=parsed), _PrecedingItem(sink, written.item)
+    return replace(call, parsed=parsed), _PrecedingEvents(sink, item=written.item)
+
+
+def _measure(request: GenerationRequest) -> int:
+    return PromptSize.of(request).estimate
 
 
 async def _reads(gateway: Gateway, call: Call, signer: str, plan: _Plan) -> bool:
@@ -106,11 +126,18 @@ class _WrittenItem:
         self.failure = error
 
 
-class _PrecedingItem:
-    """Sink that puts a compaction item before the answer."""
+class _PrecedingEvents:
+    """Sink that puts a report on edits, or a compaction item, before the answer."""
 
-    def __init__(self, sink: EventSink, item: Provenance | None) -> None:
+    def __init__(
+        self,
+        sink: EventSink,
+        *,
+        report: UnknownFields | None = None,
+        item: Provenance | None = None,
+    ) -> None:
         self._sink = sink
+        self._report = report
         self._item = item
 
     def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
@@ -118,11 +145,13 @@ class _PrecedingItem:
 
     async def begin(self, served: ServedBy) -> None:
         await self._sink.begin(served)
+        if self._report is not None:
+            await self._sink.send([(0, self._report)])
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        await self._sink.send(
-            [(choice, shifted) for choice, event in events for shifted in self._shifted(event)]
-        )
+        if self._item is not None:
+            events = [(choice, each) for choice, event in events for each in self._shifted(event)]
+        await self._sink.send(events)
 
     def _shifted(self, event: Grouped) -> Iterator[Grouped]:
         """Yield an event with its part index increased by 1, since the item is part 0."""

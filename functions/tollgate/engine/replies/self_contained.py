@@ -21,6 +21,7 @@ def is_self_contained(parsed: ParsedWork) -> bool:
         parsed.stored_input is None
         and parsed.compacts is None
         and parsed.window is None
+        and parsed.edits is None
         and not parsed.background
         and request.choices == 1
         and not request.server_tools

@@ -5,6 +5,7 @@ from decimal import Decimal
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
+from tollgate.ingress.messages.compaction import WIRE_FORMAT
 from tollgate.ingress.messages.errors import anthropic_limit_headers, anthropic_reply
 from tollgate.ingress.messages.parse import parse_request
 from tollgate.ingress.messages.render import MessageRenderer, unknown_of_message
@@ -25,7 +26,7 @@ class Messages:
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> UnknownFrames:
         renderer = MessageRenderer(call, served, credits_per_usd=credits_per_usd)
-        return UnknownFrames(renderer, "anthropic", unknown_of_message)
+        return UnknownFrames(renderer, WIRE_FORMAT, unknown_of_message)
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None

@@ -13,7 +13,15 @@ from msgspec.structs import replace
 from pydantic_core import to_json
 
 from tollgate.core.compaction import FOREWORD, Compacted
-from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
+from tollgate.core.content import (
+    Document,
+    Image,
+    InlineMedia,
+    Provenance,
+    Reasoning,
+    Text,
+    ToolCall,
+)
 from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.request import (
     AssistantMessage,
@@ -27,6 +35,7 @@ from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.record_request import ask_for_record
 
 MANAGEMENT: Final = "context_management"
+WIRE_FORMAT: Final = "anthropic"
 _EDIT: Final = "compact_20260112"
 _TOKENS_MAX: Final = 150_000
 
@@ -74,14 +83,8 @@ class MessageWindow(Struct, frozen=True, kw_only=True):
         messages = self.request.messages
         record = UserMessage(content=(Text(text=FOREWORD + compacted.record),))
         systems = (each for each in messages[: self.covered] if isinstance(each, SystemMessage))
-        native = self.request.native
-        if native is not None:
-            fields = {name: each for name, each in native.fields.items() if name != MANAGEMENT}
-            native = replace(native, fields=fields)
-        return with_messages(
-            replace(self.request, native=native),
-            (*systems, record, *messages[self.covered :]),
-        )
+        rest = (*systems, record, *messages[self.covered :])
+        return with_messages(without_management(self.request), rest)
 
 
 def watch_edits(management: JsonValue, request: GenerationRequest) -> MessageWindow | None:
@@ -115,9 +118,17 @@ def _read_edit(edit: JsonObject, path: str, request: GenerationRequest) -> Messa
     )
 
 
+def without_management(request: GenerationRequest) -> GenerationRequest:
+    """Return the request without `context_management`, which the gateway has carried out."""
+    if request.native is None:
+        return request
+    fields = {name: each for name, each in request.native.fields.items() if name != MANAGEMENT}
+    return replace(request, native=replace(request.native, fields=fields))
+
+
 def with_messages(request: GenerationRequest, messages: Sequence[Message]) -> GenerationRequest:
-    """Return the request with other messages, and its size changed by the sizes of the texts."""
-    change = _text_bytes(messages) - _text_bytes(request.messages)
+    """Return the request with other messages, and its size changed by the sizes of the parts."""
+    change = _bytes_of(messages) - _bytes_of(request.messages)
     size_bytes = max(0, request.size_bytes + change)
     return replace(request, messages=tuple(messages), size_bytes=size_bytes)
 
@@ -149,13 +160,19 @@ def _is_compaction(part: object) -> bool:
     )
 
 
-def _text_bytes(messages: Iterable[Message]) -> int:
+def _bytes_of(messages: Iterable[Message]) -> int:
     total = 0
     for message in messages:
         for part in message.content:
             match part:
-                case Text(text=text) | ToolCall(arguments=text):
-                    total += len(text.encode(errors="replace"))
+                case (
+                    Text(text=data)
+                    | Reasoning(text=data)
+                    | ToolCall(arguments=data)
+                    | Image(source=InlineMedia(base64=data))
+                    | Document(source=InlineMedia(base64=data))
+                ):
+                    total += len(data.encode(errors="replace"))
                 case _:
                     pass
     return total

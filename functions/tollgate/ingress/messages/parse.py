@@ -18,8 +18,10 @@ from tollgate.core.request import (
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.unknown_fields import refers_to_stored, unknown_tree
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.messages.clearing import read_clearing
 from tollgate.ingress.messages.compaction import (
     MANAGEMENT,
+    WIRE_FORMAT,
     drop_compacted,
     watch_edits,
     with_messages,
@@ -48,7 +50,6 @@ from tollgate.ingress.shared.server_tool_options import (
 from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.validation import validate_body
 
-_WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
 # Claude Code sends a session id, which keeps all requests of a session on one endpoint and its
@@ -87,6 +88,7 @@ def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> Parse
     return ParsedCall(
         request=request,
         window=watch_edits(params.context_management, request),
+        edits=read_clearing(params.context_management),
         stream=bool(params.stream),
         ignored=printable_names(_ignored(params, unknown)),
     )
@@ -256,7 +258,7 @@ def _native(
     if not (fields or betas or tools or tool_fields or unknown.forwarded):
         return None
     return NativeOptions(
-        wire_format=_WIRE_FORMAT,
+        wire_format=WIRE_FORMAT,
         fields=fields,
         betas=betas,
         tools=tools,
