@@ -1,5 +1,6 @@
 """Every view: its headings, its accessibility in both themes, a phone's width, the first paint."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Request, Route
 
 from tests.browser.conftest import SCREEN, slug
 from tests.browser.visitor import Visitor
@@ -36,6 +37,7 @@ VIEWS = {
     "audit": "key.create",
     "audit?target=nobody": "No changes match.",
 }
+_NAMES = ("weather", "time")
 THEMES = ("light", "dark")
 # The views in docs/console.md, with their themes.
 PICTURES = {
@@ -202,6 +204,46 @@ def test_the_playground_streams_an_answer_with_its_cost_and_its_code(visitor: Vi
     assert [sent.count(text) for text in ("it'\\''s fine", "And now?")] == [2, 1]
     visitor.press("New conversation")
     assert page.locator(".turn").count() == 0
+
+
+@pytest.mark.nightly
+def test_the_playground_calls_tools_whose_results_the_person_types(visitor: Visitor) -> None:
+    sent: list[Any] = []
+
+    def note(request: Request) -> None:
+        if request.url.endswith("/chat/completions"):
+            sent.append(request.post_data_json)
+
+    place = {"type": "object", "properties": {"city": {"type": "string", "enum": ["Bern"]}}}
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": place}} for name in _NAMES
+    ]
+    page = visitor.page
+    page.on("request", note)
+    visitor.sign_in(visitor.server.key)
+    visitor.open("playground")
+    visitor.fill(model="test/tools", prompt="Is it sunny?", tools="{}")
+    visitor.press("Send")
+    assert page.locator("[name=tools]:invalid").count() == 1
+    visitor.fill(tools=json.dumps(tools), temperature="0")
+    for language in ("python", "typescript", "curl"):
+        page.get_by_label("This request as").select_option(language)
+        code = page.locator(".copyable code").inner_text().replace("\\", "")
+        assert ["temperature" in code, '"weather"' in code] == [True, True]
+    visitor.press("Send")
+    page.get_by_role("link", name="bill").wait_for()
+    answer = page.get_by_role("region", name="Answer")
+    assert answer.inner_text().split("\n") == [f'{name}({{"city":"Bern"}})' for name in _NAMES]
+    for name, result in zip(_NAMES, ("Rain", "Noon"), strict=True):
+        page.get_by_label(f"Result of {name}").fill(result)
+        visitor.press("Send")
+    answer.get_by_text("The tool answered: Noon").wait_for()
+    first, second = sent
+    assert (first["tools"], first["temperature"]) == (tools, 0)
+    *_, called, rain, noon = second["messages"]
+    ids = [call["id"] for call in called["tool_calls"]]
+    assert [rain["tool_call_id"], noon["tool_call_id"]] == ids
+    assert page.get_by_label("Prompt").input_value() == ""
 
 
 def test_a_gateway_that_is_away_is_said_with_what_to_do(visitor: Visitor) -> None:

@@ -86,7 +86,7 @@ def _converts(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-@import_commands.command()
+@import_commands.command(epilog="Example: tollgate import litellm config.yaml -o new.yaml")
 @_converts
 @click.option(
     "--address",
@@ -107,7 +107,9 @@ def litellm(target: _Target, *, addresses: tuple[str, ...]) -> None:
     _convert(target, lambda _: read_litellm_config(target.config), known)
 
 
-@import_commands.command()
+@import_commands.command(
+    epilog="Example: tollgate import portkey smart.json --provider prod-key=openai"
+)
 @_converts
 @click.option(
     "--provider",
@@ -126,7 +128,9 @@ def portkey(target: _Target, *, providers: tuple[str, ...]) -> None:
     _convert(target, lambda _: read_portkey(target.config, known))
 
 
-@import_commands.command("claude-gateway")
+@import_commands.command(
+    "claude-gateway", epilog="Example: tollgate import claude-gateway gateway.yaml -o new.yaml"
+)
 @_converts
 def claude_gateway(target: _Target) -> None:
     """Convert CONFIG, the gateway.yaml of Anthropic's Claude apps gateway.
@@ -136,7 +140,10 @@ def claude_gateway(target: _Target) -> None:
     _convert(target, lambda placement: read_apps_gateway(target.config, placement))
 
 
-@import_commands.command("openrouter-presets")
+@import_commands.command(
+    "openrouter-presets",
+    epilog="Example: tollgate import openrouter-presets presets.json -o new.yaml",
+)
 @_converts
 def openrouter_presets(target: _Target) -> None:
     """Convert CONFIG, a reply of OpenRouter's /presets/SLUG or a JSON list of such replies.
@@ -147,7 +154,9 @@ def openrouter_presets(target: _Target) -> None:
     _convert(target, lambda placement: read_openrouter_presets(target.config, placement))
 
 
-@import_commands.command("bedrock-gateway")
+@import_commands.command(
+    "bedrock-gateway", epilog="Example: tollgate import bedrock-gateway settings.env -o new.yaml"
+)
 @_converts
 def bedrock_gateway(target: _Target) -> None:
     """Convert CONFIG, the environment of bedrock-access-gateway as lines of NAME=VALUE.
@@ -208,7 +217,10 @@ def _exports(option: str, description: str) -> Callable[[Callable[..., None]], C
     )
 
 
-@import_commands.command("litellm-keys")
+@import_commands.command(
+    "litellm-keys",
+    epilog="Example: tollgate import litellm-keys --keys keys.json > create.sh",
+)
 @_exports("--teams", "Answer of /team/list, or LiteLLM_TeamTable as CSV.")
 @_exports("--users", "Answer of /user/list, or LiteLLM_UserTable as CSV.")
 @_exports("--keys", "Answer of /key/list?return_full_object=true, or its table as CSV.")

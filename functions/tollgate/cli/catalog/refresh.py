@@ -49,7 +49,7 @@ def catalog_commands() -> None:
 catalog_commands.add_command(write_release)
 
 
-@catalog_commands.command()
+@catalog_commands.command(epilog="Example: tollgate catalog refresh --provider openai --write")
 @routing_file
 @click.option(
     "--price-map",

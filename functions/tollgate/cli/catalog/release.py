@@ -103,7 +103,7 @@ def take_release(routing: Path, taken: CatalogRelease) -> dict[Path, tuple[str, 
     return {path: both for path, both in texts.items() if both[0] != both[1]}
 
 
-@click.command("release")
+@click.command("release", epilog="Example: tollgate catalog release --output catalog.yaml")
 @click.option(
     "--output",
     "-o",

@@ -52,7 +52,7 @@ def access() -> None:
     """Compare a workspace's people, keys and budget with a file, and change them."""
 
 
-@access.command("plan", cls=PlanCommand)
+@access.command("plan", cls=PlanCommand, epilog="Example: tollgate access plan --markdown")
 @_file
 @click.option("--markdown", is_flag=True, help="Print a comment for GitHub.")
 @gateway_url
@@ -78,7 +78,7 @@ def plan_access(
     ctx.exit(EXIT_CHANGES if plan.changes else EXIT_SAME)
 
 
-@access.command("apply")
+@access.command("apply", epilog="Example: tollgate access apply")
 @_file
 @click.option("--commit", help="Commit for the audit log; by default that of the file's folder.")
 @region
@@ -106,7 +106,7 @@ def apply_access(
     click.echo(f"{made} done." if made else NOTHING)
 
 
-@access.command("export")
+@access.command("export", epilog="Example: tollgate access export > access.yaml")
 @gateway_url
 @_secret
 def export_file(*, url: str, secret: str | None) -> None:

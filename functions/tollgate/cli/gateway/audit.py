@@ -31,7 +31,7 @@ def audit() -> None:
     """List changes to keys, people, credit, workspaces and catalogs, and verify the log."""
 
 
-@audit.command("ls")
+@audit.command("ls", epilog="Example: tollgate audit ls --since 7d --actor ana@acme.example")
 @click.option("--since", metavar="AGO", help="7d, 12h, a day or a timestamp; 30d by default.")
 @click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
 @click.option("--actor", metavar="WHO", help="Id or name of a key, member or process, or an ARN.")
@@ -53,7 +53,7 @@ def list_entries(api: Api, style: OutputStyle, **selection: str | None) -> None:
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_ENTRY_SHAPE)
 
 
-@audit.command("verify")
+@audit.command("verify", epilog="Example: tollgate audit verify --since 2026-11-01")
 @click.option("--since", metavar="DAY", help="The first day; 30 days ago by default.")
 @click.option("--until", metavar="DAY", help="The last day; the last closed day by default.")
 @click.option(

@@ -30,7 +30,7 @@ def batches() -> None:
     """Create, list, watch and cancel batches; needs a key with the right to generate."""
 
 
-@batches.command("create")
+@batches.command("create", epilog="Example: tollgate batches create requests.jsonl --watch")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--endpoint", metavar="PATH", help="API path; by default that of the first line.")
 @click.option("--watch", is_flag=True, help="Wait until the batch has ended.")
@@ -51,7 +51,7 @@ def create_from_file(
     _finish(api, batch, style, watch=watch)
 
 
-@batches.command("ls")
+@batches.command("ls", epilog="Example: tollgate batches ls --json")
 @calls_gateway
 def list_batches(api: Api, style: OutputStyle) -> None:
     """List the batches, newest first."""
@@ -66,7 +66,7 @@ def list_batches(api: Api, style: OutputStyle) -> None:
     show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_BATCH_SHAPE)
 
 
-@batches.command("show")
+@batches.command("show", epilog="Example: tollgate batches show batch_5g8Z9S3BZqHxGdQ --watch")
 @click.argument("batch_id", metavar="ID")
 @click.option("--watch", is_flag=True, help="Wait until the batch has ended.")
 @calls_gateway
@@ -75,7 +75,9 @@ def show_batch(api: Api, style: OutputStyle, *, batch_id: str, watch: bool) -> N
     _finish(api, api.get(f"/batches/{batch_id}"), style, watch=watch)
 
 
-@batches.command("results")
+@batches.command(
+    "results", epilog="Example: tollgate batches results batch_5g8Z9S3BZqHxGdQ > results.jsonl"
+)
 @click.argument("batch_id", metavar="ID")
 @click.option("--errors", is_flag=True, help="Print the lines that failed or did not run.")
 @calls_gateway
@@ -89,7 +91,7 @@ def print_results(api: Api, style: OutputStyle, *, batch_id: str, errors: bool) 
         click.echo(piece, nl=False)
 
 
-@batches.command("cancel")
+@batches.command("cancel", epilog="Example: tollgate batches cancel batch_5g8Z9S3BZqHxGdQ")
 @click.argument("batch_id", metavar="ID")
 @calls_gateway
 def cancel_batch(api: Api, style: OutputStyle, batch_id: str) -> None:
@@ -97,7 +99,9 @@ def cancel_batch(api: Api, style: OutputStyle, batch_id: str) -> None:
     _finish(api, api.post(f"/batches/{batch_id}/cancel", {}), style, watch=False)
 
 
-@batches.command("dead-letters")
+@batches.command(
+    "dead-letters", epilog="Example: tollgate batches dead-letters --stack tollgate --send-again"
+)
 @stack
 @region
 @click.option("--send-again", is_flag=True, help="Return the messages to their queues.")

@@ -34,7 +34,7 @@ def credit() -> None:
     """Show and change the credit of a workspace; changes need the operator's management key."""
 
 
-@credit.command("show")
+@credit.command("show", epilog="Example: tollgate credits show --workspace search")
 @workspace_id_option
 @calls_gateway
 def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None:
@@ -51,7 +51,9 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
             )
 
 
-@credit.command("add")
+@credit.command(
+    "add", epilog="Example: tollgate credits add 25 --id invoice-2026-117 --note November"
+)
 @click.argument("amount", metavar="USD")
 @_entry_id("Id of the grant, such as an invoice number; a repeated id adds nothing.")
 @click.option(
@@ -73,7 +75,9 @@ def add_credits(
     _show_entered(reply, style, f"{entry_id} was granted before; nothing was added.")
 
 
-@credit.command("pay")
+@credit.command(
+    "pay", epilog="Example: tollgate credits pay 812.40 --id transfer-889 --workspace search"
+)
 @click.argument("amount", metavar="USD")
 @_entry_id("Id of the payment, such as a transfer number; a repeated id adds nothing.")
 @_note
@@ -86,7 +90,11 @@ def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None
 
 
 # A negative amount begins with a dash, like an option.
-@credit.command("adjust", context_settings={"ignore_unknown_options": True})
+@credit.command(
+    "adjust",
+    context_settings={"ignore_unknown_options": True},
+    epilog="Example: tollgate credits adjust -4.5 --id correction-12",
+)
 @click.argument("amount", metavar="USD")
 @_entry_id("Id of the adjustment; a repeated id changes nothing.")
 @_note
@@ -98,7 +106,9 @@ def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | No
     _show_entered(reply, style, f"{entry_id} was entered before; nothing was changed.")
 
 
-@credit.command("refund")
+@credit.command(
+    "refund", epilog='Example: tollgate credits refund gen-5g0DOGidSaW4fTg --note "cut short"'
+)
 @click.argument("generation_id", metavar="GENERATION")
 @click.option("--amount", metavar="USD", help="Amount to refund; the whole cost by default.")
 @_note
@@ -126,7 +136,7 @@ def _show_balance(balance: Any, style: OutputStyle, *, data: object) -> None:
     show([{name: exact(balance[name]) for name in columns}], columns, style, data=data)
 
 
-@credit.command("ledger")
+@credit.command("ledger", epilog="Example: tollgate credits ledger --csv > ledger.csv")
 @calls_gateway
 def show_ledger(api: Api, style: OutputStyle) -> None:
     """List every grant, payment, refund, adjustment, expiry and credit line, latest first."""

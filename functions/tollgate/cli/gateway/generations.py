@@ -43,7 +43,9 @@ def generations() -> None:
     """List the generations in the workspace, explain bills, show content."""
 
 
-@generations.command("ls")
+@generations.command(
+    "ls", epilog="Example: tollgate generations ls --since 12h --outcome error --team search"
+)
 @click.option(
     "--since",
     metavar="AGO",
@@ -73,7 +75,9 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
     show(rows, _COLUMNS, style, amounts=("usd",), data=found, shape=_GENERATION_SHAPE)
 
 
-@generations.command("export")
+@generations.command(
+    "export", epilog="Example: tollgate generations export --since 7d > traffic.jsonl"
+)
 @click.option(
     "--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h or a timestamp."
 )
@@ -87,7 +91,7 @@ def export_generations(api: Api, style: OutputStyle, since: str) -> None:
         click.echo(as_json(record, indent=None))
 
 
-@generations.command("show")
+@generations.command("show", epilog="Example: tollgate generations show gen-5g0DOGidSaW4fTg")
 @click.argument("generation_id")
 @calls_gateway
 def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
@@ -101,7 +105,7 @@ def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
         show([_row(record)], _COLUMNS, style, data=[record], shape=_GENERATION_SHAPE)
 
 
-@generations.command("tail")
+@generations.command("tail", epilog="Example: tollgate generations tail --json")
 @calls_gateway
 def tail_generations(api: Api, style: OutputStyle) -> None:
     """Print generations as they end, until Ctrl-C: a table, TSV in a pipe, or JSON lines."""
@@ -150,7 +154,7 @@ async def _follow(api: Api) -> AsyncIterator[Any]:
         await clock.sleep(_TAIL_EVERY_S)
 
 
-@generations.command("content")
+@generations.command("content", epilog="Example: tollgate generations content gen-5g0DOGidSaW4fTg")
 @click.argument("generation_id")
 @calls_gateway
 def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:

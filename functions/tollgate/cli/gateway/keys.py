@@ -66,7 +66,7 @@ def keys() -> None:
     """List, create, change, rotate and delete keys in the workspace."""
 
 
-@keys.command("ls")
+@keys.command("ls", epilog="Example: tollgate keys ls --team search")
 @click.option("--team", metavar="ID", help="Only keys of this team.")
 @click.option("--member", metavar="ID", help="Only keys of this member.")
 @_workspace
@@ -80,7 +80,7 @@ def list_keys(
     show([_row(key) for key in found], columns, style, data=found, shape=_KEY_SHAPE)
 
 
-@keys.command("show")
+@keys.command("show", epilog="Example: tollgate keys show ci")
 @click.argument("name")
 @_workspace
 @calls_gateway
@@ -91,7 +91,7 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
     draw_limits(key, style)
 
 
-@keys.command("whoami")
+@keys.command("whoami", epilog="Example: tollgate keys whoami --json")
 @calls_gateway
 def show_own_key(api: Api, style: OutputStyle) -> None:
     """Show the key in TOLLGATE_KEY, and what is left of its team's and member's limits."""
@@ -160,7 +160,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-@keys.command("create")
+@keys.command("create", epilog="Example: tollgate keys create ci --limit month=50")
 @click.argument("name")
 @click.option(
     "--role",
@@ -185,7 +185,7 @@ def create_key(
     _tell_secret(api.post(_path(workspace), {"name": name, "role": role, **settings}), style)
 
 
-@keys.command("update")
+@keys.command("update", epilog="Example: tollgate keys update ci --rpm 120")
 @click.argument("name")
 @click.option("--rename", metavar="NAME")
 @click.option("--no", "without", multiple=True, metavar="SETTING", help="Remove a setting.")
@@ -213,7 +213,7 @@ def update_key(
     show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_KEY_SHAPE)
 
 
-@keys.command("rotate")
+@keys.command("rotate", epilog="Example: tollgate keys rotate ci --grace 7d")
 @click.argument("name")
 @click.option(
     "--grace",
@@ -232,7 +232,7 @@ def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
         click.echo(f"The old secret works for another {grace}.", err=True)
 
 
-@keys.command("disable")
+@keys.command("disable", epilog="Example: tollgate keys disable ci")
 @click.argument("name")
 @_workspace
 @calls_gateway
@@ -241,7 +241,7 @@ def disable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) 
     _switch(api, style, name, workspace, disabled=True)
 
 
-@keys.command("enable")
+@keys.command("enable", epilog="Example: tollgate keys enable ci")
 @click.argument("name")
 @_workspace
 @calls_gateway
@@ -250,7 +250,7 @@ def enable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -
     _switch(api, style, name, workspace, disabled=False)
 
 
-@keys.command("delete")
+@keys.command("delete", epilog="Example: tollgate keys delete ci")
 @click.argument("name")
 @calls_gateway
 def delete_key(api: Api, style: OutputStyle, name: str) -> None:

@@ -33,6 +33,8 @@ class _Level(Struct, frozen=True, kw_only=True):
     cells: Callable[[Any], dict[str, str]]
     help: Mapping[str, str]
     """Help texts by command; the key "" has the help for the group."""
+    arguments: Mapping[str, str]
+    """Arguments of the example by command."""
     removable: Mapping[str, str] = {}
     """Further settings that `--no` removes: their fields, by the argument of `--no`."""
     filters: tuple[_Option, ...] = ()
@@ -41,6 +43,10 @@ class _Level(Struct, frozen=True, kw_only=True):
     """Options that name the workspace."""
     settings: tuple[_Option, ...] = ()
     """Further options of `create` and `update`."""
+
+    def example(self, command: str) -> str:
+        """Return the line with which the help of `command` ends."""
+        return f"Example: tollgate {self.name}s {command} {self.arguments[command]}"
 
     def path(self, workspace: str | None) -> str:
         """Return the API path for levels in `workspace`, or in the caller's own workspace."""
@@ -80,7 +86,7 @@ def _commands(level: _Level) -> click.Group:
 
 
 def _add_reading(group: click.Group, level: _Level) -> None:
-    @group.command("ls", help=level.help["ls"])
+    @group.command("ls", help=level.help["ls"], epilog=level.example("ls"))
     @_with(*level.filters)
     @click.option(
         f"--{level.gone}", "gone", is_flag=True, help=f"Also list {level.gone} {group.name}."
@@ -100,7 +106,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
         columns = (*level.listed, "state") if gone else level.listed
         show([level.row(each) for each in found], columns, style, data=found, shape=level.shape)
 
-    @group.command("show", help=level.help["show"])
+    @group.command("show", help=level.help["show"], epilog=level.example("show"))
     @_LEVEL_ID
     @calls_gateway
     def show_level(api: Api, style: OutputStyle, level_id: str) -> None:
@@ -108,7 +114,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
 
 
 def _add_writing(group: click.Group, level: _Level) -> None:
-    @group.command("create", help=level.help["create"])
+    @group.command("create", help=level.help["create"], epilog=level.example("create"))
     @_LEVEL_ID
     @_with(*level.places, *level.settings)
     @level_settings
@@ -125,7 +131,7 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         body = {"id": level_id, **without_none(options), **settings}
         level.show(api.post(level.path(workspace), body), style)
 
-    @group.command("update", help=level.help["update"])
+    @group.command("update", help=level.help["update"], epilog=level.example("update"))
     @_LEVEL_ID
     @click.option("--no", "without", multiple=True, metavar="SETTING", help="Remove a setting.")
     @_with(*level.places, *level.settings)
@@ -148,7 +154,7 @@ def _add_writing(group: click.Group, level: _Level) -> None:
             raise click.UsageError(f"Give at least one change; {usage}")
         level.show(api.patch(f"{level.path(workspace)}/{level_id}", changes), style)
 
-    @group.command(level.end, help=level.help[level.end])
+    @group.command(level.end, help=level.help[level.end], epilog=level.example(level.end))
     @_LEVEL_ID
     @calls_gateway
     def end_level(api: Api, style: OutputStyle, level_id: str) -> None:
@@ -198,6 +204,13 @@ teams: Final = _commands(
             "update": "Change the given settings of a team; --no day removes its daily limit.",
             "delete": "Delete a team that has no keys and members; its spending stays on record.",
         },
+        arguments={
+            "ls": "--deleted",
+            "show": "search",
+            "create": "search --limit month=500",
+            "update": "search --no day",
+            "delete": "search",
+        },
     )
 )
 members: Final = _commands(
@@ -218,6 +231,13 @@ members: Final = _commands(
             "update": "Change the given settings of a member; --no team removes the team.",
             "remove": "Remove a member; all servers refuse the member's keys and sessions within "
             "five seconds.",
+        },
+        arguments={
+            "ls": "--team search",
+            "show": "ana@acme.example",
+            "create": "ana@acme.example --role developer",
+            "update": "ana@acme.example --disable",
+            "remove": "ana@acme.example",
         },
         removable={"team": "team_id", "email": "email"},
         filters=(click.option("--team", metavar="ID", help="Only members of this team."),),

@@ -37,7 +37,7 @@ def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-@click.command()
+@click.command(epilog="Example: tollgate login --device")
 @click.option("--device", is_flag=True, help="Confirm a code in a browser on any machine.")
 @_at_gateway
 def login(url: str, *, device: bool) -> None:
@@ -58,7 +58,7 @@ def login(url: str, *, device: bool) -> None:
         click.echo("The session ends after an hour at most, and cannot be renewed.", err=True)
 
 
-@click.command()
+@click.command(epilog="Example: tollgate token --url https://gateway.example/api/v1")
 @_at_gateway
 def token(url: str) -> None:
     """Print only an access token for your session, which is renewed if it expires soon.
@@ -71,7 +71,7 @@ def token(url: str) -> None:
     click.echo(found)
 
 
-@click.command()
+@click.command(epilog="Example: tollgate logout")
 @_at_gateway
 def logout(url: str) -> None:
     """End your session, here and at the gateway."""

@@ -44,7 +44,7 @@ _DAYS_MAX: Final = 400
 _DAYS_AT_ONCE: Final = 4
 
 
-@click.command()
+@click.command(epilog="Example: tollgate reconcile costs.json --provider openai --tolerance 0.5")
 @click.argument(
     "files",
     nargs=-1,

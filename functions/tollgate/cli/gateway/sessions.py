@@ -18,7 +18,7 @@ def sessions() -> None:
     """List and end the sessions of a member."""
 
 
-@sessions.command("ls")
+@sessions.command("ls", epilog="Example: tollgate sessions ls ana@acme.example")
 @click.argument("member_id", metavar="MEMBER")
 @calls_gateway
 def list_sessions(api: Api, style: OutputStyle, member_id: str) -> None:
@@ -27,7 +27,7 @@ def list_sessions(api: Api, style: OutputStyle, member_id: str) -> None:
     show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_SHAPE)
 
 
-@sessions.command("end")
+@sessions.command("end", epilog="Example: tollgate sessions end ana@acme.example --all")
 @click.argument("member_id", metavar="MEMBER")
 @click.argument("session_id", metavar="[ID]", required=False)
 @click.option("--all", "every", is_flag=True, help="End all sessions of the member.")

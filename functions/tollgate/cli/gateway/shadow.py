@@ -75,7 +75,7 @@ def shadow() -> None:
     """Compare the answers of shadow models with the originals."""
 
 
-@shadow.command("report")
+@shadow.command("report", epilog="Example: tollgate shadow report --since 30d")
 @click.option("--since", metavar="AGO", default="7d", show_default=True, help="7d, 12h or a day.")
 @click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
 @click.option("--key", help="Name or id of the key that pays for the shadows.")

@@ -30,7 +30,7 @@ _DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
-@click.command()
+@click.command(epilog="Example: tollgate spend --by team,model --month last")
 @click.option(
     "--by",
     default="model",

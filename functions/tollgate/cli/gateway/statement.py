@@ -30,7 +30,7 @@ _AMOUNTS: Final = ("net", "cost", "refunded")
 _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
 
 
-@click.command()
+@click.command(epilog="Example: tollgate statement --month last --pdf november.pdf")
 @month_option
 @workspace_id_option
 @click.option("--html", is_flag=True, help="Print an HTML page.")

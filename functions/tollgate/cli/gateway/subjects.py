@@ -38,7 +38,7 @@ def subjects() -> None:
     """
 
 
-@subjects.command("erase")
+@subjects.command("erase", epilog="Example: tollgate subjects erase user eve@acme")
 @_names_subject
 @_workspace
 @calls_gateway
@@ -56,7 +56,7 @@ def erase(
     show_one(_erasure_row(erasure), _ERASURES, style, data=erasure, shape=_ERASURE_SHAPE)
 
 
-@subjects.command("erasures")
+@subjects.command("erasures", epilog="Example: tollgate subjects erasures --json")
 @_workspace
 @calls_gateway
 def list_erasures(api: Api, style: OutputStyle, workspace: str | None) -> None:
@@ -66,7 +66,9 @@ def list_erasures(api: Api, style: OutputStyle, workspace: str | None) -> None:
     show(rows, _ERASURES, style, data=erasures, shape=_ERASURE_SHAPE)
 
 
-@subjects.command("hold")
+@subjects.command(
+    "hold", epilog='Example: tollgate subjects hold member ana@acme.example --reason "case 7"'
+)
 @_names_subject
 @click.option("--reason", required=True, help="The reason, such as a case number.")
 @_workspace
@@ -86,7 +88,7 @@ def hold(
     show_one(_hold_row(placed), _HOLDS, style, data=placed, shape=_HOLD_SHAPE)
 
 
-@subjects.command("holds")
+@subjects.command("holds", epilog="Example: tollgate subjects holds --json")
 @_workspace
 @calls_gateway
 def list_holds(api: Api, style: OutputStyle, workspace: str | None) -> None:
@@ -95,7 +97,7 @@ def list_holds(api: Api, style: OutputStyle, workspace: str | None) -> None:
     show([_hold_row(placed) for placed in holds], _HOLDS, style, data=holds, shape=_HOLD_SHAPE)
 
 
-@subjects.command("release")
+@subjects.command("release", epilog="Example: tollgate subjects release 5g8Z9S3BZqHxGdQ")
 @click.argument("hold_id", metavar="HOLD")
 @_workspace
 @calls_gateway
@@ -105,7 +107,9 @@ def release(api: Api, style: OutputStyle, hold_id: str, workspace: str | None) -
     click.echo(as_json(reply) if style == "json" else f"The hold {hold_id} is released.")
 
 
-@subjects.command("export")
+@subjects.command(
+    "export", epilog="Example: tollgate subjects export member ana@acme.example --to ana.zip"
+)
 @_names_subject
 @click.option(
     "--to",

@@ -32,7 +32,7 @@ def webhooks() -> None:
     """Create, list, test and delete webhooks; needs a management key."""
 
 
-@webhooks.command("ls")
+@webhooks.command("ls", epilog="Example: tollgate webhooks ls --json")
 @calls_gateway
 def list_webhooks(api: Api, style: OutputStyle) -> None:
     """List the webhooks, with the state of each."""
@@ -40,7 +40,10 @@ def list_webhooks(api: Api, style: OutputStyle) -> None:
     show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
 
 
-@webhooks.command("create")
+@webhooks.command(
+    "create",
+    epilog="Example: tollgate webhooks create https://hooks.example --event 'budget.*'",
+)
 @click.argument("address")
 @_events
 @_description
@@ -53,7 +56,7 @@ def create_webhook(
     _tell_secret(api.post("/webhooks", body), style)
 
 
-@webhooks.command("update")
+@webhooks.command("update", epilog="Example: tollgate webhooks update 5g8Z9S3BZqHxGdQ --disable")
 @click.argument("webhook_id", metavar="ID")
 @click.option("--address", metavar="URL", help="Another address.")
 @_events
@@ -85,7 +88,9 @@ def update_webhook(
     show_one(_row(changed), _COLUMNS, style, data=changed, shape=_WEBHOOK_SHAPE)
 
 
-@webhooks.command("rotate")
+@webhooks.command(
+    "rotate", epilog="Example: tollgate webhooks rotate 5g8Z9S3BZqHxGdQ --grace-hours 48"
+)
 @click.argument("webhook_id", metavar="ID")
 @click.option(
     "--grace-hours",
@@ -100,7 +105,7 @@ def rotate_webhook(api: Api, style: OutputStyle, *, webhook_id: str, grace_hours
     _tell_secret(api.post(f"/webhooks/{webhook_id}/rotate", {"grace_hours": grace_hours}), style)
 
 
-@webhooks.command("delete")
+@webhooks.command("delete", epilog="Example: tollgate webhooks delete 5g8Z9S3BZqHxGdQ")
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
@@ -110,7 +115,7 @@ def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
         click.echo(f"{webhook_id} is deleted.", err=True)
 
 
-@webhooks.command("test")
+@webhooks.command("test", epilog="Example: tollgate webhooks test 5g8Z9S3BZqHxGdQ")
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
@@ -121,7 +126,7 @@ def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
         raise SystemExit(1)
 
 
-@webhooks.command("deliveries")
+@webhooks.command("deliveries", epilog="Example: tollgate webhooks deliveries 5g8Z9S3BZqHxGdQ")
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
@@ -130,7 +135,9 @@ def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
     show([_sent_row(each) for each in found], _SENT, style, data=found, shape=_DELIVERY_SHAPE)
 
 
-@webhooks.command("redeliver")
+@webhooks.command(
+    "redeliver", epilog="Example: tollgate webhooks redeliver 5g8Z9S3BZqHxGdQ evt_5g0DOGidSaW4fTg"
+)
 @click.argument("webhook_id", metavar="ID")
 @click.argument("event_id", metavar="EVENT")
 @calls_gateway

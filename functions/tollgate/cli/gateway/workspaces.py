@@ -87,7 +87,7 @@ def workspaces() -> None:
     """List, create, change and lock workspaces; needs the operator's management key."""
 
 
-@workspaces.command("ls")
+@workspaces.command("ls", epilog="Example: tollgate workspaces ls")
 @calls_gateway
 def list_workspaces(api: Api, style: OutputStyle) -> None:
     """List the workspaces by name."""
@@ -95,7 +95,7 @@ def list_workspaces(api: Api, style: OutputStyle) -> None:
     show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WORKSPACE_SHAPE)
 
 
-@workspaces.command("show")
+@workspaces.command("show", epilog="Example: tollgate workspaces show search")
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
@@ -103,7 +103,7 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
     _show(api.get(f"/workspaces/{workspace_id}"), style)
 
 
-@workspaces.command("create")
+@workspaces.command("create", epilog="Example: tollgate workspaces create search --budget 500")
 @click.argument("workspace_id", metavar="ID")
 @_admission
 @_budget
@@ -119,7 +119,7 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
     _show(api.post("/workspaces", {"id": workspace_id, **without_none(settings)}), style)
 
 
-@workspaces.command("update")
+@workspaces.command("update", epilog="Example: tollgate workspaces update search --no budget")
 @click.argument("workspace_id", metavar="ID")
 @_admission
 @_budget
@@ -151,7 +151,7 @@ def update_workspace(
     _show(api.patch(f"/workspaces/{workspace_id}", changes), style)
 
 
-@workspaces.command("lock")
+@workspaces.command("lock", epilog="Example: tollgate workspaces lock search")
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
@@ -159,7 +159,7 @@ def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
     _show(api.patch(f"/workspaces/{workspace_id}", {"locked": True}), style)
 
 
-@workspaces.command("unlock")
+@workspaces.command("unlock", epilog="Example: tollgate workspaces unlock search")
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def unlock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:

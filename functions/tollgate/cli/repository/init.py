@@ -39,7 +39,7 @@ _NEXT: Final = """\
 """
 
 
-@click.command()
+@click.command(epilog="Example: tollgate init my-gateway --source OWNER/tollgate")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--from-fork",

@@ -29,7 +29,7 @@ _SCHEMA_LINK: Final = re.compile(
 _TO_PRICES: Final = "`tollgate catalog refresh --release installed --write` takes it afterwards"
 
 
-@click.command()
+@click.command(epilog="Example: tollgate upgrade 1.0.0 --repository OWNER/tollgate --dry-run")
 @click.argument("version", required=False)
 @routing_option("--file", "Routing file whose prices and permissions are compared.")
 @click.option(

@@ -17,7 +17,7 @@ from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
 
-@click.command()
+@click.command(epilog="Example: tollgate check --warnings")
 @routing_file
 @click.option(
     "--format",
@@ -57,7 +57,7 @@ def check(file: Path, style: str, template: Path, *, every: bool) -> None:
         raise SystemExit(1)
 
 
-@click.command("compile")
+@click.command("compile", epilog="Example: tollgate compile --output catalog.json --production")
 @routing_file
 @click.option(
     "--output",

@@ -37,7 +37,7 @@ _PERCENT: Final = re.compile(r"100|[0-9]{1,2}", re.ASCII)
 _KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps them."
 
 
-@click.command()
+@click.command(epilog="Example: tollgate explain smart --has tools --simulate 429@bedrock")
 @click.argument("model", required=False)
 @click.option(
     "--request", "given", type=click.File("rb"), help="A request in JSON; - reads standard input."

@@ -32,7 +32,7 @@ def models() -> None:
     """Add a model to a routing file."""
 
 
-@models.command()
+@models.command(epilog="Example: tollgate models add openai/gpt-4.1-nano --max-output 32768")
 @click.argument("model")
 @routing_file
 @click.option("--provider", help="Provider of the model; required if several have a price.")

@@ -51,7 +51,7 @@ _ANCHOR: Final = "bedrock_"
 _BEDROCK_ACTION: Final = "  Action: bedrock"
 
 
-@click.command()
+@click.command(epilog="Example: tollgate permissions --check")
 @routing_file
 @click.option(
     "--template",

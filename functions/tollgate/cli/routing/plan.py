@@ -47,7 +47,7 @@ _RENDERED: Final[Mapping[str, Callable[[Review], str]]] = {
 }
 
 
-@click.command(cls=PlanCommand)
+@click.command(cls=PlanCommand, epilog="Example: tollgate plan main..HEAD --markdown")
 @click.argument("revisions", nargs=-1, metavar="[BASE..HEAD | BASE [HEAD]]")
 @routing_option("--file", "Routing file at both revisions.")
 @click.option(

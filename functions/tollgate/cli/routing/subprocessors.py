@@ -18,7 +18,7 @@ from tollgate.settings import Settings
 _COLUMNS: Final = ("name", "service", "host", "region", "data_policy", "models")
 
 
-@click.command()
+@click.command(epilog="Example: tollgate subprocessors --route smart --csv")
 @routing_file
 @click.option("--model", metavar="GLOB", help="Only recipients that serve these models, and tools.")
 @click.option(

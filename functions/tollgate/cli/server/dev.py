@@ -22,7 +22,7 @@ class _Serve(Protocol):
 _SERVE: Final = DottedName[_Serve]("tollgate.cli.server.local_gateway:serve_locally")
 
 
-@click.command()
+@click.command(epilog="Example: tollgate dev --port 8080")
 @click.option(
     "--port",
     default=8787,

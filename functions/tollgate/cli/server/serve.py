@@ -43,7 +43,7 @@ _COLLECTION_THRESHOLDS: Final = (20_000, 5, 20)
 _SWITCH_S: Final = 0.000_5
 
 
-@click.command()
+@click.command(epilog="Example: tollgate serve --host 0.0.0.0 --port 8080")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

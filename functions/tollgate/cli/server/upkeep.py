@@ -29,7 +29,7 @@ _TIMEOUT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 
 
-@click.command()
+@click.command(epilog="Example: tollgate upkeep sweep")
 @click.argument("task", type=click.Choice(get_args(Task)))
 def upkeep(task: Task) -> None:
     """Run TASK once: sweep every 5 minutes, rollup and subjects every hour, audit every night.
@@ -115,7 +115,7 @@ def _log_done(message: str, fields: Mapping[str, JsonValue]) -> None:
     _LOGGER.info(message, extra={"fields": fields})
 
 
-@click.command()
+@click.command(epilog="Example: tollgate export --day 2026-11-21 --workspace acme")
 @click.option(
     "--day",
     required=True,

@@ -37,7 +37,7 @@ class BuildSource(Struct, frozen=True):
         return self.folder / PARTS["template"]
 
 
-@click.command()
+@click.command(epilog="Example: tollgate build --target host")
 @click.option(
     "--target",
     default="lambda",

@@ -54,7 +54,7 @@ _Result = TypeVar("_Result")
 _as_json = click.option("--json", "style", flag_value="json", help="Print JSON.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, epilog="Example: tollgate catalogs --json")
 @stack
 @region
 @_as_json
@@ -83,7 +83,7 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
         click.echo(line, err=True)
 
 
-@catalogs.command("show")
+@catalogs.command("show", epilog="Example: tollgate catalogs show dfe44ae77850 --model 'openai/*'")
 @click.argument("sha")
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
 @click.option("--at", metavar="TIME", help="Only prices at this time: a bill's created_at, or 7d.")

@@ -34,7 +34,7 @@ from tollgate.settings import environment_variable
 _REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles in routing.yaml
 
 
-@click.command()
+@click.command(epilog="Example: tollgate deploy prod --region eu-central-1")
 @click.argument("stage", default="default")
 @click.option("--region", default="", help="Region of the stage, for its first deploy.")
 @click.option("--email", default="", help="E-mail address for the alarms of the stage.")

@@ -240,7 +240,7 @@ CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (
 )
 
 
-@click.command()
+@click.command(epilog="Example: tollgate doctor --stack tollgate --model fast")
 @routing_file
 @stack
 @region

@@ -20,7 +20,7 @@ class NotFirst(Exception):
     """Raised for a workspace that already has a management key."""
 
 
-@click.command("first-key")
+@click.command("first-key", epilog="Example: tollgate first-key --workspace search")
 @stack
 @region
 @click.option("--workspace", default="default", show_default=True, help="Workspace of the key.")

@@ -38,7 +38,7 @@ _PERCENT: Final = re.compile(r"\d{1,3}(\.\d{1,3})?%?")
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
 
 
-@click.command()
+@click.command(epilog="Example: tollgate publish routing.yaml --stack tollgate")
 @routing_file
 @stack
 @region
@@ -62,7 +62,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
     click.echo(run_on_stack(stack, region, move))
 
 
-@click.command()
+@click.command(epilog="Example: tollgate rollback dfe44ae77850")
 @click.argument("sha", required=False)
 @stack
 @region
@@ -86,7 +86,7 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     click.echo(run_on_stack(stack, region, move))
 
 
-@click.command()
+@click.command(epilog="Example: tollgate canary dfe44ae77850 --percent 5 --keep errors=1")
 @click.argument("sha")
 @click.option(
     "--percent",
