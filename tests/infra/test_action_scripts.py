@@ -33,9 +33,7 @@ def test_an_upgrade_is_proposed_with_its_effects(tmp_path: Path) -> None:
         ended = run_step("Upgrade", work, TOLLGATE=str(stand_in), TOLLGATE_REPOSITORY="a/b")
         assert ended.returncode == 0, ended.stderr
         assert (tmp_path / "output").exists() is differs
-    assert (tmp_path / "output").read_text() == (
-        "title=tollgate-llm 1.0.0 → 1.1.0\ndiffers=true\n"
-    )
+    assert (tmp_path / "output").read_text() == ("title=tollgate-llm 1.0.0 → 1.1.0\ndiffers=true\n")
     assert "1.0.0 → 1.1.0" in (tmp_path / "body.md").read_text()
     assert (tmp_path / "called.txt").read_text() == "upgrade\n" * 2
 
