@@ -141,18 +141,27 @@ class Deployment:
         )
 
     async def ask(
-        self, method: str, path: str, key: Key | None = None, *, body: object = None
+        self,
+        method: str,
+        path: str,
+        key: Key | None = None,
+        *,
+        body: object = None,
+        named: Mapping[str, str] | None = None,
     ) -> Answer:
-        """A request as any HTTP client sends it; `body` is bytes, or becomes JSON."""
-        headers = {"content-type": "application/json"}
+        """A request as any HTTP client sends it; `body` is bytes, or becomes JSON.
+
+        `named` are headers by name.
+        """
+        headers = {"content-type": "application/json", **(named or {})}
         if key is not None:
             headers["authorization"] = f"Bearer {key.secret}"
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         content = b"" if body is None else content
         url = f"{self.emulator.url}{path}"
         async with self.http.request(method, url, headers=headers, data=content) as response:
-            named = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(response.status, named, await response.read())
+            received = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, received, await response.read())
 
     async def record(self, workspace: Workspace, generation_id: str) -> GenerationRecord:
         """A generation's record, read past the functions."""

@@ -179,6 +179,8 @@ def test_c102_a_shadow_leads_to_its_original_and_a_route_states_its_share(
         if "data" in answer:
             answer["data"]["shadow"] = {"generation_id": seeded["SERVED"]}
             answer["data"]["notes"] = [f"shadow of {seeded['SERVED']} on route chat"]
+            repeated = {"generation_id": seeded["SERVED"], "is_readable": True}
+            answer["data"]["shadowed_by"] = repeated
             policy = {"owner": "key", "regions": ["eu"], "no_training": True, "no_retention": False}
             answer["data"]["trace"] |= {"budget_left_percent": 15, "prompt_policies": [policy]}
         else:
@@ -194,6 +196,8 @@ def test_c102_a_shadow_leads_to_its_original_and_a_route_states_its_share(
     assert note.inner_text() == f"shadow of {seeded['SERVED']} on route chat"
     assert "Budget left\n15 %" in visitor.text
     assert "Prompt policies\nkey: eu, no_training" in visitor.text
+    shadow = page.locator("dl.facts > div").filter(has_text="Shadow")
+    assert shadow.get_by_role("link").inner_text() == seeded["SERVED"]
     page.unroute("**/v1/generation?*")
     note.get_by_role("link").click()
     page.locator(".path").get_by_text(seeded["SERVED"]).wait_for()

@@ -88,7 +88,8 @@ async def test_c102_a_shadow_run_is_claimed_once_and_is_no_event(hooks: Hooks) -
     await runs.create(run)
     place = BatchPlace("acme", run.id)
     assert await runs.open_jobs() == [place]
-    claims = await asyncio.gather(*(runs.change(place, claim) for _ in range(4)))
+    changes = [partial(claim, shadow_id=str(worker)) for worker in range(4)]
+    claims = await asyncio.gather(*(runs.change(place, change) for change in changes))
     assert len([each for each in claims if each is not None]) == 1
     assert await runs.open_jobs() == []
     rows = await all_rows(stores.client, stores.tables.core, batch_partition("acme"), "E#")

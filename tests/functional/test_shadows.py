@@ -62,11 +62,18 @@ async def test_c102_a_server_runs_shadows_and_the_payer_reads_the_report(
             stdout=asyncio.subprocess.PIPE,
         )
         output, _ = await report.communicate()
+        named = set()
+        for original in await records_of(deployment, caller):
+            url = f"{server.url}/v1/generation?id={original.id}"
+            bearer = {"authorization": f"Bearer {caller.inference.secret}"}
+            async with deployment.http.get(url, headers=bearer) as reply:
+                named.add((await reply.json())["data"]["shadowed_by"]["generation_id"])
     [row] = json.loads(output)
     assert (row["route"], row["shadow"], row["requests"]) == ("echo", "test/echo", "2")
     originals = {record.id for record in await records_of(deployment, caller)}
     shadows = await records_of(deployment, payer)
     assert {each.shadow.generation_id for each in shadows if each.shadow} == originals
+    assert named == {f"gen-{each.id}" for each in shadows}
     balance = await deployment.administration.credits.balance(payer.id)
     assert balance.spent_nano_usd == sum(each.cost_nano_usd for each in shadows)
     assert balance.held_nano_usd == 0

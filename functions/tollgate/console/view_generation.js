@@ -77,6 +77,9 @@ function linked(note, other) {
 const demands = ({ owner, regions, no_training, no_retention }) =>
   `${owner}: ${[...regions, no_training && "no_training", no_retention && "no_retention"].filter(Boolean).join(", ")}`;
 
+/** Return the shadow's generation, as a link if the session may read it. */
+const shadow = (other) => other && linked(other.generation_id, other.is_readable && other.generation_id);
+
 const id = (text) => text && h("code", { class: "long" }, text);
 
 function record(data) {
@@ -95,6 +98,7 @@ function record(data) {
     ["Format", `${data.ingress_format}${data.streamed ? ", streamed" : ""}`],
     ["Usage", SOURCES[data.usage_source]],
     ["Adapted", data.adapted.join(", ")],
+    ["Shadow", shadow(data.shadowed_by)],
     ["User", data.external_user],
     ["Catalog", id(data.catalog_sha)],
     ["Provider's id", id(data.upstream_id)],

@@ -23,6 +23,8 @@ class ShadowRun(Job, frozen=True, kw_only=True, omit_defaults=True):
 
     created_s: float
     is_claimed: bool = False
+    shadow_id: str | None = None
+    """The id of the shadow's generation, which its worker chooses with the claim."""
 
     @property
     def generation_id(self) -> str:
@@ -45,6 +47,6 @@ class ShadowRun(Job, frozen=True, kw_only=True, omit_defaults=True):
         return DAY_S
 
 
-def claim(run: ShadowRun) -> ShadowRun | None:
+def claim(run: ShadowRun, shadow_id: str) -> ShadowRun | None:
     """Return a run with the claim of a worker; None if another worker has claimed it."""
-    return None if run.is_claimed else replace(run, is_claimed=True)
+    return None if run.is_claimed else replace(run, is_claimed=True, shadow_id=shadow_id)

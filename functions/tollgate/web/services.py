@@ -15,6 +15,7 @@ from tollgate.core.records.audit import Actor
 from tollgate.core.records.subjects import is_held, on_hold
 from tollgate.core.routing.publication import Publications
 from tollgate.core.secret import CredentialPlace
+from tollgate.core.shadows import ShadowRun
 from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.gateway import FileReader, Journal
 from tollgate.engine.replies.content_log import ContentLog
@@ -39,7 +40,13 @@ from tollgate.stores.ports.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.ports.base import CooldownStore
-from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore, VideoServices
+from tollgate.stores.ports.batches import (
+    BackgroundServices,
+    BatchQueue,
+    BatchStore,
+    JobStore,
+    VideoServices,
+)
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, PlaygroundStore, SessionStore, TeamStore
 from tollgate.stores.ports.subjects import SubjectStore
@@ -90,6 +97,10 @@ class Services(Struct, frozen=True, kw_only=True):
     """Background responses; None in a deployment that stores no responses."""
     videos: VideoServices | None = None
     """Videos; None in a deployment that has neither a bucket nor a folder."""
+    shadows: JobStore[ShadowRun] | None = None
+    """Shadow runs, which name the shadows of a generation; None in a deployment without a bucket
+    for content.
+    """
     named_files: FileReader | None
     """Reader of the uploaded files that requests refer to."""
     answers: AnswerStore | None

@@ -16,6 +16,7 @@ from tollgate.wiring.administration import Administration
 from tollgate.wiring.background import wire_background
 from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
+from tollgate.wiring.shadows import wire_shadow_store
 from tollgate.wiring.stores import Stores
 from tollgate.wiring.videos import wire_videos
 
@@ -63,6 +64,7 @@ def wire_services(
         batch_queue=batch_queue,
         background=wire_background(stores, None, clock),
         videos=wire_videos(stores, None, clock),
+        shadows=None if stores.contents is None else wire_shadow_store(stores, clock),
         named_files=stores.named_files,
         answers=stores.answers,
         answer_cache=administration.answer_cache,

@@ -104,6 +104,13 @@ class ReusedAnswerObject(BaseModel):
         return cls(generation_id=f"gen-{reused.generation_id}", saved=usd(reused.saved_nano_usd))
 
 
+class ShadowedByObject(BaseModel):
+    """The generation in which the route's shadow answered the same request."""
+
+    generation_id: str
+    is_readable: bool = Field(description="whether the caller may read it, in this workspace")
+
+
 class ShadowObject(BaseModel):
     """The original of a shadow generation or of its judge, and the comparison of both answers."""
 

@@ -16,13 +16,16 @@ from tollgate.core.money.amounts import nano_usd
 from tollgate.core.principal import MEMBER_LABEL, Principal
 from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
+from tollgate.core.shadows import SHADOW_PREFIX
 from tollgate.engine.side_thread import LARGE_BYTES
+from tollgate.stores.ports.batches import BatchPlace
 from tollgate.stores.ports.credit import refund_id
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.own import Own
 from tollgate.web.records.bill_notes import OTHERS_MAX, list_notes
+from tollgate.web.records.generation_parts import ShadowedByObject
 from tollgate.web.records.generation_shapes import (
     ContentObject,
     ContentReply,
@@ -124,7 +127,8 @@ def generation_routes(services: Services) -> APIRouter:
         refund = await services.credits.entry(own.workspace_id, refund_id(record.id))
         refunded = refund.amount_nano_usd if refund else 0
         written = list_notes(record, await _list_earlier(services, own, record)) if notes else None
-        return GenerationReply(data=OpenRouterGeneration.show(record, refunded, written))
+        shadow = await _find_shadow(services, own, record)
+        return GenerationReply(data=OpenRouterGeneration.show(record, refunded, written, shadow))
 
     @router.get("/generation/content", response_model=ContentReply)
     async def show_content(
@@ -199,6 +203,31 @@ async def _list_earlier(
     )
     page = await services.generations.page(own.workspace_id, wanted, limit=OTHERS_MAX, before=None)
     return page.found
+
+
+async def _find_shadow(
+    services: Services, own: Own, original: GenerationRecord
+) -> ShadowedByObject | None:
+    """Return the shadow of a generation whose run is still stored; None if there is none."""
+    if services.shadows is None or original.trace.route is None:
+        return None
+    catalog = await services.catalogs.for_key(original.key_id)
+    route = catalog.routes.get(original.trace.route)
+    if route is None or route.shadow is None:
+        return None
+    place = BatchPlace(original.workspace_id, SHADOW_PREFIX + original.id)
+    run = await services.shadows.get(place)
+    if run is None or run.shadow_id is None:
+        return None
+    payer_id = route.shadow.workspace
+    # A run that was refused has no generation.
+    shadow = await services.generations.get(payer_id, run.shadow_id)
+    if shadow is None or shadow.shadow is None or shadow.shadow.generation_id != original.id:
+        return None
+    return ShadowedByObject(
+        generation_id=f"gen-{shadow.id}",
+        is_readable=payer_id == own.workspace_id and own.has_record(shadow),
+    )
 
 
 async def _listed_key_id(

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.web.records.generation_parts import ShadowedByObject
 from tollgate.web.records.generation_shapes import GenerationObject
 from tollgate.web.shapes import Usd
 
@@ -23,6 +24,9 @@ class OpenRouterGeneration(GenerationObject):
     workspace_id: str
     refunded: Usd = Field(description="what was refunded of `total_cost`; 0 without a refund")
     notes: list[str] | None = Field(description="sentences about the bill, if requested")
+    shadowed_by: ShadowedByObject | None = Field(
+        description="the shadow's generation, for a day; null without one, and while it runs"
+    )
     api_type: None = None
     app_id: None = None
     cache_discount: None = None
@@ -45,14 +49,19 @@ class OpenRouterGeneration(GenerationObject):
 
     @classmethod
     def show(
-        cls, record: GenerationRecord, refunded_nano_usd: int, notes: list[str] | None
+        cls,
+        record: GenerationRecord,
+        refunded_nano_usd: int,
+        notes: list[str] | None,
+        shadowed_by: ShadowedByObject | None,
     ) -> "OpenRouterGeneration":
-        """Build the object from a stored record, its refund, and notes on its bill."""
+        """Build the object from a stored record, its refund, notes on its bill and its shadow."""
         return cls(
             **dict(GenerationObject.of(record)),
             workspace_id=record.workspace_id,
             refunded=usd(refunded_nano_usd),
             notes=notes,
+            shadowed_by=shadowed_by,
             native_tokens_completion_images=record.usage.image_output_tokens,
         )
 

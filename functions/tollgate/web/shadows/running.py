@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Final
 
 from msgspec import MsgspecError, Struct, json
@@ -111,7 +112,8 @@ class ShadowWorker:
         if self.stop.is_set() or deadline.remaining_s() < _RUN_MIN_S:
             return 0.0
         # Only one worker can make this change, so no provider is called twice.
-        claimed = await store.change(place, claim)
+        shadow_id = self._services.ids.new_id()
+        claimed = await store.change(place, partial(claim, shadow_id=shadow_id))
         if claimed is None:
             return None
         self.steps += 1
@@ -119,12 +121,12 @@ class ShadowWorker:
             _log.warning("shadow of %s is too late", run.generation_id)
             return None
         try:
-            await self._run(claimed, deadline.sooner(RUN_MAX_S))
+            await self._run(claimed, shadow_id, deadline.sooner(RUN_MAX_S))
         except GatewayError as refusal:
             _log.info("shadow of %s was refused: %s", run.generation_id, refusal.message)
         return None
 
-    async def _run(self, run: ShadowRun, deadline: Deadline) -> None:
+    async def _run(self, run: ShadowRun, shadow_id: str, deadline: Deadline) -> None:
         original = await self._find_original(run)
         if original is None:
             return
@@ -139,7 +141,7 @@ class ShadowWorker:
         record, parts = await self._generate(
             original.gateway,
             _Comparison(
-                call=self._call(request, payer, original, deadline),
+                call=_call(request, payer, original, deadline=deadline, id_=shadow_id),
                 trace=lambda record, parts: compare_answers(
                     trace, (original.record, answered), (record, parts)
                 ),
@@ -156,10 +158,11 @@ class ShadowWorker:
             mark=self._services.ids.random_bytes(_MARK_BYTES).hex(),
         )
         judged = replace(record.shadow or trace, judges=True)
+        asked, judge_id = ParsedCall(request=question.request), self._services.ids.new_id()
         await self._generate(
             original.gateway,
             _Comparison(
-                call=self._call(ParsedCall(request=question.request), payer, original, deadline),
+                call=_call(asked, payer, original, deadline=deadline, id_=judge_id),
                 trace=lambda _, parts: replace(judged, preferred=question.read(parts)),
             ),
         )
@@ -223,18 +226,6 @@ class ShadowWorker:
         await gateway.computations(call).run(lambda: gateway.planner.plan(allowed, now_s=now_s))
         return parsed
 
-    def _call(
-        self, parsed: ParsedCall, payer: Principal, original: _Original, deadline: Deadline
-    ) -> Call:
-        return Call(
-            principal=payer,
-            parsed=parsed,
-            request_id=self._services.ids.new_id(),
-            deadline=deadline,
-            ingress_format=original.record.ingress_format,
-            is_large=is_large_body(bytes(original.content.request)),
-        )
-
     async def _generate(
         self, gateway: Gateway, comparison: _Comparison
     ) -> tuple[GenerationRecord | None, Sequence[Part]]:
@@ -296,6 +287,19 @@ def _shadow_of(
     ):
         return None, None
     return route, section.shadow
+
+
+def _call(
+    parsed: ParsedCall, payer: Principal, original: _Original, *, deadline: Deadline, id_: str
+) -> Call:
+    return Call(
+        principal=payer,
+        parsed=parsed,
+        request_id=id_,
+        deadline=deadline,
+        ingress_format=original.record.ingress_format,
+        is_large=is_large_body(bytes(original.content.request)),
+    )
 
 
 def _for_shadow(request: GenerationRequest, model: str) -> GenerationRequest:
