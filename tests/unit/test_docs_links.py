@@ -71,7 +71,7 @@ def test_the_index_lists_what_a_record_says_was_merged_into_it() -> None:
         number: name[:4]
         for name in records()
         for status in re.findall(
-            r"^Status: .*?(?=\n\n)", (DOCS / "decisions" / name).read_text("utf-8"), re.M | re.S
+            r"^Decided .*?(?=\n\n)", (DOCS / "decisions" / name).read_text("utf-8"), re.M | re.S
         )
         for number in re.findall(r"\d{4}", status.partition("Merges ")[2])
     }
